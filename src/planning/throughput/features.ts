@@ -1,10 +1,11 @@
 /**
- * What the time of a training step depends on, as features of two curves, with what is believed before any measurement.
+ * What the time of a training step depends on, as features of three curves, with what is believed before any
+ * measurement.
  *
- * A step takes as long as the host needs to launch it or the GPU to compute it, whichever is longer. The logarithm of
- * each of the two is linear in the features below: batch and input size as powers, precision, optimizer, GPU kind and
- * counts as factors. Beliefs are broad and are the same for every model of a kind; measurements move them. Features
- * look at a configuration only, never at a measured value.
+ * A step takes as long as the host needs to launch it, the GPU to compute it or the GPUs to exchange their gradients,
+ * whichever is longer. The logarithm of each of the three is linear in the features below: batch and input size as
+ * powers, precision, optimizer, GPU kind and counts as factors. Beliefs are broad and are the same for every model of a
+ * kind; measurements move them. Features look at a configuration only, never at a measured value.
  */
 import type { Configuration } from '../../core/workload/measurement.js';
 import { familyOf, optimizerOf, precisionOf } from './measurement.js';
@@ -15,7 +16,8 @@ import { familyOf, optimizerOf, precisionOf } from './measurement.js';
  */
 export type BatchMeaning = 'all-gpus' | 'each-gpu';
 
-export type Curve = 'compute' | 'launch';
+export const CURVES = ['compute', 'launch', 'sync'] as const;
+export type Curve = (typeof CURVES)[number];
 
 /**
  * How one coefficient differs from model to model, in standard deviations: belief(model) ~ mean + shared + family +
@@ -42,8 +44,10 @@ export interface Feature {
 
 export interface FeatureSpace {
   readonly features: readonly Feature[];
-  /** 1 where the feature is of the compute curve. */
-  readonly isCompute: Uint8Array;
+  /** Place in CURVES of each feature's curve. */
+  readonly curves: Uint8Array;
+  /** The feature that is 1 where GPUs exchange gradients; -1: each configuration has one GPU. */
+  readonly sync: number;
   readonly families: readonly string[];
   readonly batchMeaning: BatchMeaning;
 }
@@ -96,11 +100,13 @@ export function featureSpace(configurations: readonly Configuration[], batchMean
     ...stepFeatures('launch', batchMeaning),
     ...levelFeatures(configurations),
     ...scaleFeatures(configurations),
+    ...syncFeatures(configurations),
   ];
   return {
     features,
     batchMeaning,
-    isCompute: Uint8Array.from(features, ({ curve }) => Number(curve === 'compute')),
+    curves: Uint8Array.from(features, ({ curve }) => CURVES.indexOf(curve)),
+    sync: features.findIndex(({ name }) => name === 'sync'),
     families: levels(configurations, familyOf),
   };
 }
@@ -113,10 +119,10 @@ export interface Levels {
   readonly families: ReadonlySet<string>;
 }
 
-/** Steps of both curves, the latent gain, and the counts of GPUs and nodes. */
+/** Steps of both curves, the latent gain, and the count of GPUs. */
 const COEFFICIENTS_OF_ALL = 15;
 
-/** How many features configurations with such levels have at most. */
+/** How many features configurations with such levels have at most, without those of the exchange. */
 export function coefficientsFor({ gpus, precisions, optimizers }: Levels): number {
   const ofGpus = gpus.size > 1 ? gpus.size * (2 + precisions.size) : 0;
   return COEFFICIENTS_OF_ALL + 2 * precisions.size + 2 * optimizers.size + ofGpus;
@@ -140,7 +146,7 @@ interface Belief {
  */
 const BELIEFS: Readonly<
   Record<
-    Curve,
+    'compute' | 'launch',
     {
       readonly intercept: Belief;
       readonly params: Belief;
@@ -164,7 +170,7 @@ const BELIEFS: Readonly<
 };
 
 /** The intercept and the powers of a curve. */
-function stepFeatures(curve: Curve, meaning: BatchMeaning): Feature[] {
+function stepFeatures(curve: keyof typeof BELIEFS, meaning: BatchMeaning): Feature[] {
   const { intercept, params, batch, size } = BELIEFS[curve];
   const isOther = (family: string): boolean => kindOf(family) === 'other';
   const feature = (name: string, value: Feature['value'], { mean, spread }: Belief): Feature => ({
@@ -282,24 +288,48 @@ function scaleFeatures(configurations: readonly Configuration[]): Feature[] {
       });
     }
   }
-  const counts: readonly (readonly [name: string, of: (c: Configuration) => number])[] = [
-    ['gpus', (c) => c.gpuCount],
-    ['nodes', (c) => c.nodes ?? 1],
-  ];
-  for (const [name, of] of counts) {
-    if (new Set(configurations.map(of)).size < 2) continue;
-    // Communication lengthens the step of each GPU: a twentieth per doubling is believed, and soon learned.
+  // GPUs that work together wait for the slowest: a twentieth per doubling is believed, and soon learned.
+  if (configurations.some(({ gpuCount }) => gpuCount !== 1)) {
     for (const curve of ['compute', 'launch'] as const) {
       features.push({
-        name: `${curve} ${name}`,
+        name: `${curve} gpus`,
         curve,
-        value: (c) => Math.log(of(c)),
+        value: (c) => Math.log(c.gpuCount),
         mean: () => 0.05,
         spread: { shared: 0.15, family: 0.05, slope: 0.03, model: 0.1 },
       });
     }
   }
   return features;
+}
+
+/**
+ * How long the GPUs exchange gradients: longer the more of them a node has, and longest between nodes, where those of a
+ * node share one network card (Pollux, OSDI 2021, section 3.2, tells the two apart in the same way). One GPU exchanges
+ * nothing: all features are 0.
+ */
+function syncFeatures(configurations: readonly Configuration[]): Feature[] {
+  if (configurations.every(({ gpuCount }) => gpuCount === 1)) return [];
+  const nodesOf = ({ nodes }: Configuration): number => nodes ?? 1;
+  const feature = (name: string, value: Feature['value'], mean: number, spread: Spread): Feature => ({
+    name,
+    curve: 'sync',
+    value: (c) => (c.gpuCount > 1 ? value(c) : 0),
+    mean: () => mean,
+    spread,
+  });
+  const gpus = levels(configurations, ({ gpu }) => gpu);
+  return [
+    // Intercept: log seconds for 30 million parameters on one node, per GPU of it; a ring's share grows with its length.
+    feature('sync', () => 1, -3, spreadOf(1.5, 0.5, 1)),
+    feature('sync params', logParamsOf, 0.8, spreadOf(0.3, FIXED, 0.1)),
+    feature('sync gpus', (c) => Math.log(c.gpuCount / nodesOf(c)), 0.4, spreadOf(0.3, 0.1, 0.15)),
+    feature('sync between nodes', (c) => Number(nodesOf(c) > 1), 1, spreadOf(1, 0.2, 0.4)),
+    feature('sync nodes', (c) => Math.log(nodesOf(c)), 0.1, spreadOf(0.3, 0.1, 0.15)),
+    ...(gpus.length > 1 ? gpus : []).map((gpu) =>
+      feature(`sync ${gpu}`, (c) => Number(c.gpu === gpu), 0, spreadOf(0.7, 0.1, 0.2)),
+    ),
+  ];
 }
 
 /** One configuration's values, in the order of the features. */

@@ -7,12 +7,21 @@
  * chapters 5 and 13). It never sees the model that is asked about, unless the caller passes it as background.
  */
 import { cholesky, dot, inverseFactored, solveFactored, varianceAlong } from './linear-algebra.js';
-import { belief, describeModel, featureSpace, type BatchMeaning, type Feature, type FeatureSpace } from './features.js';
+import {
+  belief,
+  CURVES,
+  describeModel,
+  featureSpace,
+  type BatchMeaning,
+  type Feature,
+  type FeatureSpace,
+} from './features.js';
 import type { Configuration, Measurement } from '../../core/workload/measurement.js';
 import { byModel } from './measurement.js';
 import {
   evaluate,
   fit,
+  fitsOf,
   gradient,
   pointOf,
   weightOf,
@@ -22,9 +31,8 @@ import {
   type Prior,
 } from './step-time.js';
 
-/** Standard deviations of log seconds before any measurement, and how many measurements that belief is worth. */
-const LAUNCH_NOISE = 0.15;
-const COMPUTE_NOISE = 0.05;
+/** Variances of log seconds before any measurement, and how many measurements that belief is worth. */
+const BELIEVED_NOISE: Noise = { launch: 0.15 ** 2, compute: 0.05 ** 2, sync: 0.2 ** 2 };
 const NOISE_STRENGTH = 8;
 /** How many models the belief about the models' spread is worth. */
 const SPREAD_STRENGTH = 4;
@@ -47,8 +55,8 @@ export interface Learned {
   readonly space: FeatureSpace;
   readonly regressions: readonly Regression[];
   readonly noise: Noise;
-  /** -2 log posterior of the background, up to a constant that does not depend on the reading. */
-  readonly deviance: number;
+  /** Log probability of the background under this reading, up to a constant that does not depend on it. */
+  readonly evidence: number;
 }
 
 /** What background measurements say, for every reading of `batch` that is possible. */
@@ -81,19 +89,24 @@ function learnUnder(space: FeatureSpace, background: readonly Measurement[]): Le
       }),
     );
   let regressions = space.features.map((feature) => believed(feature, space.families));
-  let noise: Noise = { launch: LAUNCH_NOISE ** 2, compute: COMPUTE_NOISE ** 2 };
-  let deviance = 0;
+  let noise = BELIEVED_NOISE;
+  let evidence = 0;
+  let fits: Fit[] = [];
   for (let iteration = 0; iteration < ITERATIONS && models.length > 0; iteration++) {
     const priors = models.map(({ description }) => priorFrom(regressions, description, iteration === 0));
-    const fits = models.map(({ points }, m) => fit(space, points, priors[m]!, noise));
+    fits = models.map(({ points }, m) =>
+      fits[m] === undefined || iteration % 4 === 0
+        ? fitsOf(space, points, priors[m]!, noise)[0]!
+        : fit(space, points, priors[m]!, noise, fits[m].coefficients),
+    );
     const covariances = fits.map(({ factor, coefficients }) => inverseFactored(factor, coefficients.length));
-    deviance = fits.reduce((sum, one) => sum + one.deviance, 0);
+    evidence = fits.reduce((sum, one) => sum + one.evidence, 0);
     noise = noiseOf(space, models, fits, covariances, noise);
     regressions = space.features.map((feature, k) =>
       regress(feature, k, space.families, models, fits, covariances, regressions[k]!.variance),
     );
   }
-  return { space, regressions, noise, deviance };
+  return { space, regressions, noise, evidence };
 }
 
 function thinned(rows: readonly Measurement[]): readonly Measurement[] {
@@ -176,21 +189,22 @@ function noiseOf(
   covariances: readonly Float64Array[],
   noise: Noise,
 ): Noise {
-  const sum = { launch: NOISE_STRENGTH * LAUNCH_NOISE ** 2, compute: NOISE_STRENGTH * COMPUTE_NOISE ** 2 };
-  const count = { launch: NOISE_STRENGTH, compute: NOISE_STRENGTH };
+  const sums = CURVES.map((curve) => NOISE_STRENGTH * BELIEVED_NOISE[curve]);
+  const counts = CURVES.map(() => NOISE_STRENGTH);
   models.forEach(({ points }, m) => {
     for (const { x, logSeconds } of points) {
       const at = evaluate(space, fits[m]!.coefficients, x, noise);
       const residual = logSeconds - at.logSeconds;
       const square =
-        residual ** 2 * weightOf(residual, at.noise) + quadratic(covariances[m]!, gradient(space, x, at.computeShare));
-      sum.launch += (1 - at.computeShare) * square;
-      count.launch += 1 - at.computeShare;
-      sum.compute += at.computeShare * square;
-      count.compute += at.computeShare;
+        residual ** 2 * weightOf(residual, at.noise) + quadratic(covariances[m]!, gradient(space, x, at.shares));
+      at.shares.forEach((share, c) => {
+        sums[c] = sums[c]! + share * square;
+        counts[c] = counts[c]! + share;
+      });
     }
   });
-  return { launch: sum.launch / count.launch, compute: sum.compute / count.compute };
+  const [compute, launch, sync] = sums.map((sum, c) => sum / counts[c]!);
+  return { compute: compute!, launch: launch!, sync: sync! };
 }
 
 function quadratic(matrix: Float64Array, v: Float64Array): number {

@@ -10,7 +10,7 @@ import { encode } from './features.js';
 import { learnThroughput, priorOf, type Knowledge, type Learned } from './hierarchy.js';
 import { varianceAlong } from './linear-algebra.js';
 import type { Configuration, Measurement } from '../../core/workload/measurement.js';
-import { evaluate, fit, gradient, logThroughput, noiseScale, pointOf, type Fit, type Point } from './step-time.js';
+import { evaluate, fitsOf, gradient, logThroughput, noiseScale, pointOf, type Fit } from './step-time.js';
 
 /**
  * How many measurements the belief that a model is as noisy as the others is worth; also the t distribution's base
@@ -142,23 +142,46 @@ export function predictWith(
 ): ThroughputEstimate[] {
   if (queries.length === 0) return [];
   const rows = [...measured, ...queries];
-  const candidates = knowledge.map((learned) => {
-    const points = measured.map((row) => pointOf(learned.space, row));
-    const fitted = fit(learned.space, points, priorOf(learned, rows), learned.noise);
-    return { learned, points, fitted, deviance: learned.deviance + fitted.deviance };
+  const fitted = knowledge.flatMap((learned) => {
+    const { space, noise, evidence } = learned;
+    const points = measured.map((row) => pointOf(space, row));
+    return fitsOf(space, points, priorOf(learned, rows), noise).map((fit) => ({
+      learned,
+      fit,
+      scale: noiseScale(space, points, fit, noise, SCALE_STRENGTH),
+      evidence: evidence + fit.evidence,
+    }));
   });
-  const best = candidates.reduce((a, b) => (b.deviance < a.deviance ? b : a));
-  return queries.map((query) => estimateOf(best.learned, best.points, best.fitted, query));
+  const most = Math.max(...fitted.map(({ evidence }) => evidence));
+  const sum = fitted.reduce((total, { evidence }) => total + Math.exp(evidence - most), 0);
+  const weighted = fitted.map((one) => ({ ...one, weight: Math.exp(one.evidence - most) / sum }));
+  return queries.map((query) => estimateOf(weighted, measured.length, query));
 }
 
-function estimateOf(learned: Learned, points: readonly Point[], fitted: Fit, query: Configuration): ThroughputEstimate {
-  const { space, noise } = learned;
-  const x = encode(space, query);
-  const at = evaluate(space, fitted.coefficients, x, noise);
-  const scale = noiseScale(space, points, fitted, noise, SCALE_STRENGTH);
-  const variance = scale * (at.noise + varianceAlong(fitted.factor, gradient(space, x, at.computeShare)));
-  const middle = logThroughput(space, query, at.logSeconds);
-  const reach = studentQuantile95(SCALE_STRENGTH + points.length) * Math.sqrt(variance);
+/** One explanation of the measured rows: a reading of `batch`, and which curve is the longer where. */
+interface WeightedFit {
+  readonly learned: Learned;
+  readonly fit: Fit;
+  /** Of its noise, for this model. */
+  readonly scale: number;
+  /** All weights sum to 1. */
+  readonly weight: number;
+}
+
+/** Mean and variance over all explanations. */
+function estimateOf(fitted: readonly WeightedFit[], measured: number, query: Configuration): ThroughputEstimate {
+  let [middle, square, around] = [0, 0, 0];
+  for (const { learned, fit, scale, weight } of fitted) {
+    const { space, noise } = learned;
+    const x = encode(space, query);
+    const at = evaluate(space, fit.coefficients, x, noise);
+    const log = logThroughput(space, query, at.logSeconds);
+    middle += weight * log;
+    square += weight * log ** 2;
+    around += weight * scale * (at.noise + varianceAlong(fit.factor, gradient(space, x, at.shares)));
+  }
+  const variance = around + Math.max(0, square - middle ** 2);
+  const reach = studentQuantile95(SCALE_STRENGTH + measured) * Math.sqrt(variance);
   // E|guess / y - 1| of a log-normal y is least at exp(mean - variance), below the median; a wide belief stops at its
   // interval.
   return {

@@ -180,6 +180,58 @@ describe('prediction', () => {
     expect(Math.abs(samplesPerSecond / asked.samplesPerSecond - 1)).toBeLessThan(0.12);
   });
 
+  /** Samples per second where gradients take `exchange` seconds between nodes, a tenth of it within one, none alone. */
+  const shared = (batch: number, gpuCount: number, nodes: number, exchange: number, computing = 0.004): number => {
+    const perNode = gpuCount / nodes;
+    const waiting = gpuCount === 1 ? 0 : exchange * (nodes === 1 ? 0.1 : 1) * perNode ** 0.3;
+    return batch / (((computing * batch) / gpuCount) ** 2.5 + 0.02 ** 2.5 + waiting ** 2.5) ** 0.4;
+  };
+  const placements = [1, 2, 4].flatMap((nodes) => [1, 2, 4].map((perNode) => ({ nodes, gpuCount: nodes * perNode })));
+  const placed = (model: string, exchange: number, computing?: number): Measurement[] =>
+    placements.flatMap(({ nodes, gpuCount }) =>
+      [8, 32, 128].map((perGpu) => {
+        const batch = perGpu * gpuCount;
+        return row(batch, shared(batch, gpuCount, nodes, exchange, computing), {
+          model,
+          nodes,
+          gpuCount,
+          params: null,
+        });
+      }),
+    );
+  const worst = (own: readonly Measurement[], known: readonly number[], others: readonly Measurement[]): number => {
+    const predicted = predictWith(
+      learnThroughput(others, own),
+      known.map((index) => own[index]!),
+      own,
+    );
+    return Math.max(...own.map((r, i) => Math.abs(predicted[i]!.samplesPerSecond / r.samplesPerSecond - 1)));
+  };
+
+  it('tells exchanging from computing: six points say what 27 placements and batches do', () => {
+    const others = [placed('x', 0.2), placed('y', 0.6, 0.01), placed('z', 0.1, 0.002)].flat();
+    // One GPU with 8 and 128 samples; four on a node; two and eight on two nodes; four on four.
+    expect(worst(placed('m', 0.35), [0, 2, 6, 9, 17, 18], others)).toBeLessThan(0.2);
+  });
+
+  it('finds a curve that the belief has far below the others', () => {
+    // Every sample takes 300 times as long as those of the others: without a start of its own the fit stays with a launch.
+    const others = [placed('x', 0.2), placed('y', 0.6, 0.003), placed('z', 0.1, 0.002)].flat();
+    expect(worst(placed('m', 0.35, 1.2), [0, 2, 6, 9, 17, 18], others)).toBeLessThan(0.2);
+  });
+
+  it('weighs both readings of a batch where the rows fit either', () => {
+    const own = [row(32, 100), row(32, 195, { gpuCount: 2 }), row(32, 370, { gpuCount: 4 })];
+    const asked = row(32, 1, { gpuCount: 8 });
+    const knowledge = learnThroughput([], [...own, asked]);
+    const [both, ofAll, ofEach] = [knowledge, ...knowledge.map((one) => [one])].map(
+      (some) => predictWith(some, own, [asked])[0]!,
+    );
+    expect(both!.samplesPerSecond).toBeGreaterThan(ofAll!.samplesPerSecond);
+    expect(both!.samplesPerSecond).toBeLessThan(ofEach!.samplesPerSecond);
+    expect(both!.low).toBeLessThan(ofEach!.low);
+  });
+
   it('answers without a single measurement, with a wide interval', () => {
     const { samplesPerSecond, low, high } = predictThroughput(
       [],
