@@ -3,16 +3,19 @@
  * original, marked as English.
  */
 import type { JSX } from 'preact';
-import { nameInChinese, translated } from './field-words.js';
-import { words } from './format.js';
+import { nameInChinese, nameInEnglish, translated } from './field-words.js';
 import { AsWritten } from './ui.js';
+
+/** The values of a document as a form has them. */
+const AS_TYPED: Readonly<Record<string, string>> = { null: 'empty', true: 'yes', false: 'no' };
+const asTyped = (text: string): string => text.replace(/\b(null|true|false)\b/g, (word) => AS_TYPED[word] ?? word);
 
 /** The description of a policy, a parameter or a field. */
 export const Described = ({ text }: { readonly text: string }): JSX.Element => (
-  <>{translated(text) ?? <AsWritten>{text}</AsWritten>}</>
+  <>{translated(text) ?? <AsWritten>{asTyped(text)}</AsWritten>}</>
 );
 
 /** A name where it stands alone. */
 export const Named = ({ name }: { readonly name: string }): JSX.Element => (
-  <>{nameInChinese(name) ?? <AsWritten>{words(name)}</AsWritten>}</>
+  <>{nameInChinese(name) ?? <AsWritten>{nameInEnglish(name)}</AsWritten>}</>
 );

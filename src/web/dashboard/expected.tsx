@@ -12,17 +12,24 @@ export function interval(low: string, high: string, currency: string, inUnits = 
   return say('interval', { low: money(low, currency, whole), high: money(high, currency, whole) });
 }
 
-/** The interval of a saving in one line; nothing where it is unknown. */
+/** The interval of a saving in one line, which says where only the estimate is known; nothing where that is not. */
 export function Ends({
+  mean,
   low,
   high,
   currency,
 }: {
+  readonly mean: string | null;
   readonly low: string | null;
   readonly high: string | null;
   readonly currency: string;
 }): JSX.Element | null {
-  return low === null || high === null ? null : <div class="note">{interval(low, high, currency, true)}</div>;
+  if (mean === null) return null;
+  return (
+    <div class="note">
+      {low === null || high === null ? say('interval.unknown') : interval(low, high, currency, true)}
+    </div>
+  );
 }
 
 /** What an action is expected to save a month, with its interval. */
@@ -33,7 +40,7 @@ export function Expected({ saves }: { readonly saves: ExpectedSaving | null }): 
   return (
     <>
       <Amount amount={mean} currency={currency} whole />
-      <Ends low={low} high={saves.estimatedMonthlySavingsHigh} currency={currency} />
+      <Ends mean={mean} low={low} high={saves.estimatedMonthlySavingsHigh} currency={currency} />
     </>
   );
 }

@@ -1,7 +1,7 @@
 /** The values that a field can have, in the reader's language: of policies' parameters and of the settings. */
 import { digest } from '../../core/report/digest.js';
 import { code, shownCode, type CodeGroup } from './format.js';
-import { isKey, reader } from './language.js';
+import { isKey, reader, say } from './language.js';
 import { FIELD_VALUES } from './texts/settings-fields-chinese.js';
 
 /** The translation of a text or a name; null: there is none, or the reader reads English. */
@@ -23,6 +23,7 @@ const VALUE_WORDS: Readonly<Record<string, readonly CodeGroup[]>> = {
 
 /** One of the values that a field can have; in the reader's language where there are words for it. */
 export function choiceOf(field: string, value: unknown): string {
+  if (typeof value === 'boolean') return say(value ? 'yes' : 'no');
   if (typeof value !== 'string') return shownCode(value);
   const of = VALUE_WORDS[field]?.find((group) => isKey(`${group}.${value}`));
   if (of !== undefined) return code(of, value);

@@ -8,19 +8,23 @@ import { say } from './language.js';
 import { place } from './router.js';
 import { DESCRIPTIONS, PARAMETERS } from './texts/policies-chinese.js';
 import { FIELD_NAMES, FIELD_NOTES } from './texts/settings-fields-chinese.js';
+import { FIELD_TITLES } from './texts/settings-fields-english.js';
 
 /** The description of a policy, a parameter or a field; null: it has no translation. */
 export const translated = (text: string): string | null =>
   inChinese(DESCRIPTIONS, text) ?? inChinese(FIELD_NOTES, text);
 
+const isOnSettings = (): boolean => place.value.page === 'settings';
+
 /** On the pages of the settings a field's own name goes before a parameter's of the same name. */
 export const nameInChinese = (name: string): string | null =>
-  (place.value.page === 'settings' ? inChinese(FIELD_NAMES, name) : null) ??
-  inChinese(PARAMETERS, name) ??
-  inChinese(FIELD_NAMES, name);
+  (isOnSettings() ? inChinese(FIELD_NAMES, name) : null) ?? inChinese(PARAMETERS, name) ?? inChinese(FIELD_NAMES, name);
+
+export const nameInEnglish = (name: string): string =>
+  (isOnSettings() && Object.hasOwn(FIELD_TITLES, name) ? FIELD_TITLES[name] : undefined) ?? words(name);
 
 /** The name of a parameter or a field. */
-export const named = (name: string): string => nameInChinese(name) ?? words(name);
+export const named = (name: string): string => nameInChinese(name) ?? nameInEnglish(name);
 
 /** A field by the names that its form shows: `Planned / Default`, `Thresholds / 1 / Ratio`. */
 export const namedPath = (steps: readonly string[]): string =>

@@ -60,11 +60,8 @@ const boundsOf = ({ minimum, exclusiveMinimum, maximum }: Schema): string | null
 
 /** A field's text from the schema: bounds, default and format. */
 function noteOf(name: string, schema: Schema, how: string | null = null): ComponentChildren {
-  const standard =
-    schema.default === undefined
-      ? null
-      : say('form.default-is', { value: inWords(schema.default, name) || say('none') });
-  const rest = joined([boundsOf(schema), standard, how]);
+  const standard = inWords(schema.default, name);
+  const rest = joined([boundsOf(schema), standard === '' ? null : say('form.default-is', { value: standard }), how]);
   if (schema.description === undefined) return rest;
   return (
     <>

@@ -75,7 +75,8 @@ export const words = (name: string): string => {
     .replaceAll('-', ' ')
     .replaceAll('_', ' ')
     .replace(/([a-z])([A-Z])/g, '$1 $2')
-    .toLowerCase();
+    .toLowerCase()
+    .replace(/\b(gpu|sku)(s?)\b/g, (_, of: string, s: string) => of.toUpperCase() + s);
   return sentence(text);
 };
 

@@ -19,6 +19,8 @@ export interface Column<Row> {
   number?(row: Row): number | null;
   /** Not drawn as a number: it stays on the left. */
   readonly isLeft?: boolean;
+  /** Not shown on a phone until somebody asks for all values. */
+  readonly isMinor?: boolean;
 }
 
 const PART = 50;
@@ -35,8 +37,8 @@ interface Props<Row> {
   readonly isCaptionHidden?: boolean;
 }
 
-const alignment = <Row,>({ number, isLeft }: Column<Row>): string =>
-  number === undefined || isLeft === true ? '' : 'number';
+const classOf = <Row,>({ number, isLeft, isMinor }: Column<Row>): string =>
+  [number === undefined || isLeft === true ? '' : 'number', isMinor === true ? 'minor' : ''].join(' ').trim();
 
 type Order = { readonly at: number; readonly down: boolean } | null;
 
@@ -55,9 +57,10 @@ function sorted<Row>(rows: readonly Row[], columns: readonly Column<Row>[], orde
 export function Table<Row>({ caption, file, columns, rows, keyOf, isCaptionHidden = false }: Props<Row>): JSX.Element {
   const [order, setOrder] = useState<Order>(null);
   const [most, setMost] = useState(PART);
+  const [isWhole, setWhole] = useState(false);
   const inOrder = sorted(rows, columns, order);
   return (
-    <div class={columns.length > MOST_NARROW ? 'table lists' : 'table'}>
+    <div class={`table${columns.length > MOST_NARROW ? ' lists' : ''}${isWhole ? ' whole' : ''}`}>
       <div class="scroll" role="group" tabIndex={0} aria-label={caption}>
         <table>
           <caption class={isCaptionHidden ? 'hidden' : ''}>{caption}</caption>
@@ -72,7 +75,7 @@ export function Table<Row>({ caption, file, columns, rows, keyOf, isCaptionHidde
             {inOrder.slice(0, most).map((row) => (
               <tr key={keyOf(row)}>
                 {columns.map((column) => (
-                  <td key={column.name} class={alignment(column)} data-name={column.name}>
+                  <td key={column.name} class={classOf(column)} data-name={column.name}>
                     {column.cell === undefined ? column.text(row) : column.cell(row)}
                   </td>
                 ))}
@@ -82,6 +85,12 @@ export function Table<Row>({ caption, file, columns, rows, keyOf, isCaptionHidde
         </table>
       </div>
       <div class="under">
+        {columns.some(({ isMinor }) => isMinor) ? (
+          <button type="button" class="quiet narrow" aria-pressed={isWhole} onClick={() => setWhole(!isWhole)}>
+            {say('table.whole')}
+            <span class="hidden"> {say('table.of', { caption })}</span>
+          </button>
+        ) : null}
         {inOrder.length > most ? (
           <button type="button" onClick={() => setMost(most + 10 * PART)}>
             {say('table.more', { left: inOrder.length - most })}
@@ -112,7 +121,7 @@ function Head<Row>({
 }): JSX.Element {
   const way = order?.at !== at ? null : order.down ? 'descending' : 'ascending';
   return (
-    <th scope="col" class={alignment(column)} aria-sort={way ?? undefined}>
+    <th scope="col" class={classOf(column)} aria-sort={way ?? undefined}>
       <button
         type="button"
         class="sort"

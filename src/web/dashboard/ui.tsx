@@ -82,8 +82,10 @@ export function Card({
   return (
     <section class={wide ? 'card wide' : 'card'} aria-labelledby={id}>
       <div class="head">
-        <h2 id={id}>{title}</h2>
-        {terms.length === 0 ? null : <Help of={terms} />}
+        <div class="titled">
+          <h2 id={id}>{title}</h2>
+          {terms.length === 0 ? null : <Help of={terms} />}
+        </div>
         {actions}
       </div>
       {children}

@@ -18,7 +18,7 @@ import {
 } from '../../core/decimal.js';
 import { missing } from '../../core/errors.js';
 import { divideHalfEven } from '../../core/money.js';
-import { formatInstant, dayLabel, DAY_MS } from '../../core/time.js';
+import { formatInstant, dayLabel, DAY_MS, HOUR_MS } from '../../core/time.js';
 import { forecastPeriodEnd } from '../../planning/forecast/forecast.js';
 import type { StoredState } from '../../store/budget/budgets.js';
 import { spendByDay, type DaySpend } from '../../store/cost/overview.js';
@@ -39,7 +39,9 @@ const count = z.int().min(0);
 const forecast = z
   .strictObject({ mean: decimal, low: decimal, high: decimal, method: z.string() })
   .nullable()
-  .describe('For the whole month, without credits; null if there is no history');
+  .describe(
+    'For the whole month, without credits; made at the newest evaluation of a budget where that is within the last hour; null if there is no history',
+  );
 const standingSchema = z
   .strictObject({
     budget: z.string(),
@@ -152,7 +154,7 @@ export class OverviewController {
     const month = periodAt({ period: 'month', zone: 'UTC' }, asOf);
     const before = periodAt({ period: 'month', zone: 'UTC' }, month.start - 1);
     const days = { from: dayLabel(month.start, 'UTC'), to: dayLabel(month.end, 'UTC') };
-    const [rows, setAside, unpriced, standings, bills] = await Promise.all([
+    const [rows, setAside, unpriced, { standings, newest }, bills] = await Promise.all([
       spendByDay(stores.db, organisation, {
         from: dayLabel(month.start - HISTORY_DAYS * DAY_MS, 'UTC'),
         to: dayLabel(month.end, 'UTC'),
@@ -168,6 +170,8 @@ export class OverviewController {
         this.parts.clock.now(),
       ),
     ]);
+    // The forecasts of the budgets were made then: one moment for all forecasts of the page.
+    const forecastAt = newest >= Math.max(month.start, asOf - HOUR_MS) ? Math.min(asOf, newest) : asOf;
     const [firstDay, monthDay] = [dayLabel(before.start, 'UTC'), dayLabel(month.start, 'UTC')];
     const currencies = [
       ...new Set(rows.filter(({ cost, day }) => cost !== null && day >= firstDay).map(({ currency }) => currency)),
@@ -181,7 +185,7 @@ export class OverviewController {
         spendOf(
           currency,
           rows.filter((row) => row.currency === currency),
-          { asOf, firstDay, monthDay },
+          { asOf, forecastAt, firstDay, monthDay },
         ),
       ),
       unpricedGpuHours: gpuHours(
@@ -207,7 +211,7 @@ export class OverviewController {
     @QueryInput(statesQuery) query: z.infer<typeof statesQuery>,
   ): Promise<Page<Standing>> {
     if (query.team !== undefined) checkTeam(caller, query.team);
-    const all = await this.standings(caller, await this.asOf(caller));
+    const { standings: all } = await this.standings(caller, await this.asOf(caller));
     return pageOfAll(
       query,
       all.filter(({ team }) => query.team === undefined || team === query.team),
@@ -297,7 +301,11 @@ export class OverviewController {
     return stores.organisations.asOf(stores.db, principal.organisation, clock.now());
   }
 
-  private async standings({ principal }: Caller, asOf: number): Promise<Standing[]> {
+  /** Of the budgets that the caller may see, and when the newest of their states was made. */
+  private async standings(
+    { principal }: Caller,
+    asOf: number,
+  ): Promise<{ readonly standings: Standing[]; readonly newest: number }> {
     const { stores } = this.parts;
     const budgets = await stores.budgets.list(stores.db, principal.organisation);
     const states = new Map(
@@ -306,18 +314,19 @@ export class OverviewController {
         state,
       ]),
     );
-    return budgets
+    const seen = budgets
       .filter(({ team }) => sees(principal, team))
-      .map(({ id, team }): Standing => {
-        const found = states.get(id);
-        return {
-          budget: id,
-          team,
-          periodStart: found?.periodStart ?? null,
-          periodEnd: found?.periodEnd ?? null,
-          state: found?.state ?? null,
-        };
-      });
+      .map(({ id, team }) => ({ id, team, found: states.get(id) }));
+    return {
+      standings: seen.map(({ id, team, found }) => ({
+        budget: id,
+        team,
+        periodStart: found?.periodStart ?? null,
+        periodEnd: found?.periodEnd ?? null,
+        state: found?.state ?? null,
+      })),
+      newest: Math.max(...seen.flatMap(({ found }) => (found === undefined ? [] : [Date.parse(found.weighedAt)]))),
+    };
   }
 }
 
@@ -343,7 +352,12 @@ const everything = (currency: string): Budget => ({
 function spendOf(
   currency: string,
   rows: readonly DaySpend[],
-  { asOf, firstDay, monthDay }: { readonly asOf: number; readonly firstDay: string; readonly monthDay: string },
+  {
+    asOf,
+    forecastAt,
+    firstDay,
+    monthDay,
+  }: { readonly asOf: number; readonly forecastAt: number; readonly firstDay: string; readonly monthDay: string },
 ): Overview['spend'][number] {
   const points = rows.map((row): SpendPoint => {
     const nanos = row.cost === null ? 0n : nanosOf(row.cost);
@@ -358,7 +372,7 @@ function spendOf(
     budget: everything(currency),
     spend: points.filter(({ at }) => at <= asOf),
     committed: 0n,
-    now: asOf,
+    now: forecastAt,
     forecaster: forecastPeriodEnd,
   });
   const days = new Map<string, Decimal>();

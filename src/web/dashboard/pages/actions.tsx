@@ -32,10 +32,11 @@ const columns = (): readonly Column<Action>[] => [
     },
     cell: ({ saves }) => <Expected saves={saves} />,
   },
-  { name: say('column.by'), text: ({ policy, proposedBy }) => policy ?? proposedBy },
-  { name: say('column.cloud'), text: ({ connection }) => connection },
+  { name: say('column.by'), text: ({ policy, proposedBy }) => policy ?? proposedBy, isMinor: true },
+  { name: say('column.cloud'), text: ({ connection }) => connection, isMinor: true },
   {
     name: say('column.proposed'),
+    isMinor: true,
     text: ({ proposedAt }) => proposedAt,
     cell: ({ proposedAt }) => <Instant at={proposedAt} />,
   },

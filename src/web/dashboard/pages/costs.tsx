@@ -261,7 +261,7 @@ function columnsOf({ groupBy, before }: CostBreakdown, question: CostQuestion): 
     ...(before === null
       ? []
       : [
-          amount(say('bridge.before'), (row) => row.before),
+          { ...amount(say('bridge.before'), (row) => row.before), isMinor: true },
           {
             ...amount(say('explorer.change'), ({ change }) => change),
             cell: ({ change, currency, before: old }) => (
@@ -271,6 +271,7 @@ function columnsOf({ groupBy, before }: CostBreakdown, question: CostQuestion): 
         ]),
     {
       name: say('explorer.gpu-hours'),
+      isMinor: true,
       text: ({ gpuHours }) => gpuHours ?? '',
       number: ({ gpuHours }) => (gpuHours === null ? null : Number(gpuHours)),
       cell: ({ gpuHours, unpricedGpuHours }) => (

@@ -22,7 +22,7 @@ const saving = (one: StoredRecommendation): number | null =>
 const columns = (): readonly Column<StoredRecommendation>[] => [
   { name: say('column.what'), text: ({ title }) => title, cell: (one) => <Named one={one} /> },
   { name: say('column.team'), text: ({ team }) => team, cell: ({ team }) => <a href={link('teams', team)}>{team}</a> },
-  { name: say('column.policy'), text: ({ policy }) => policy },
+  { name: say('column.policy'), text: ({ policy }) => policy, isMinor: true },
   {
     name: say('column.saves'),
     text: ({ estimatedMonthlySavings }) => estimatedMonthlySavings ?? '',
@@ -34,7 +34,12 @@ const columns = (): readonly Column<StoredRecommendation>[] => [
         <>
           <Amount amount={one.estimatedMonthlySavings} currency={one.currency} whole />
           <Bar one={one} />
-          <Ends low={one.estimatedMonthlySavingsLow} high={one.estimatedMonthlySavingsHigh} currency={one.currency} />
+          <Ends
+            mean={one.estimatedMonthlySavings}
+            low={one.estimatedMonthlySavingsLow}
+            high={one.estimatedMonthlySavingsHigh}
+            currency={one.currency}
+          />
           <OfCost one={one} />
         </>
       ),

@@ -66,7 +66,12 @@ const columns = (): readonly Column<Saving>[] => [
     cell: (one) => (
       <>
         <Amount amount={one.estimatedMonthlySavings} currency={one.currency} whole />
-        <Ends low={one.estimatedMonthlySavingsLow} high={one.estimatedMonthlySavingsHigh} currency={one.currency} />
+        <Ends
+          mean={one.estimatedMonthlySavings}
+          low={one.estimatedMonthlySavingsLow}
+          high={one.estimatedMonthlySavingsHigh}
+          currency={one.currency}
+        />
       </>
     ),
   },

@@ -2,6 +2,12 @@
 import type { RuleMatch } from '../../../core/cost/allocation.js';
 import type { Scope } from '../../../core/scopes.js';
 
+/** What a budget plans and watches, as the API writes it. */
+export interface BudgetPlan {
+  readonly planned: { readonly default?: string | null; readonly periods?: Readonly<Record<string, string>> };
+  readonly thresholds: readonly { readonly kind: string; readonly ratio: string }[];
+}
+
 /** What another configuration would change. */
 export interface ConfigurationChange {
   readonly section: string;

@@ -7,7 +7,8 @@ import { inWords, named, namedPath } from '../field-words.js';
 import { DraftNotes } from '../draft-notes.js';
 import { useDraft, type Draft } from '../drafts.js';
 import { Fields, tidy } from '../form.js';
-import { say } from '../language.js';
+import { code, money, percent, within } from '../format.js';
+import { joined, say } from '../language.js';
 import { useLoaded, useTask } from '../loading.js';
 import { go, link, place } from '../router.js';
 import { Table, type Column } from '../table.js';
@@ -15,7 +16,7 @@ import { Act, Card, Empty, Field, Problems, Said, Select, Show } from '../ui.js'
 import { BudgetPreview, Plan } from './plan.js';
 import { emptied, schemaNamed, writable } from './schemas.js';
 import { sectionOf, type Section, type SectionName } from './sections.js';
-import type { ConfigurationChange } from './answers.js';
+import type { BudgetPlan, ConfigurationChange } from './answers.js';
 
 type Values = Readonly<Record<string, unknown>>;
 
@@ -32,9 +33,33 @@ export function SectionPage({ name }: { readonly name: SectionName }): JSX.Eleme
 }
 
 /** A short text for a table. */
-const brief = (value: unknown, field: string): string => {
-  const text = inWords(value, field);
+const brief = (one: Values, field: string): string => {
+  const text = (OWN_WORDS[field] ?? inWords)(one[field], field, one);
   return text.length > 60 ? `${text.slice(0, 59)}…` : text;
+};
+
+/** Nearly always the same in a list. */
+const MINOR: ReadonlySet<string> = new Set(['zone', 'currency', 'filters', 'basis', 'includeCredits']);
+
+type Said = (value: unknown, field: string, one: Values) => string;
+
+/** What a budget plans and watches, said in a list as on its own page. */
+const OWN_WORDS: Readonly<Record<string, Said>> = {
+  planned: (value, _, { currency }) => {
+    const { default: amount, periods = {} } = value as BudgetPlan['planned'];
+    return joined([
+      amount === null || amount === undefined ? say('standing.not-planned') : money(amount, String(currency)),
+      Object.keys(periods).length === 0 ? null : say('settings.own-periods', { n: Object.keys(periods).length }),
+    ]);
+  },
+  thresholds: (value) => {
+    const shares = new Map<string, string[]>();
+    for (const { kind, ratio } of value as BudgetPlan['thresholds'])
+      shares.set(kind, [...(shares.get(kind) ?? []), percent(Number(ratio))]);
+    return [...shares]
+      .map(([kind, all]) => say('threshold.of', { share: all.join(', '), kind: within(code('threshold', kind)) }))
+      .join('; ');
+  },
 };
 
 function Items({ name, section }: { readonly name: SectionName; readonly section: Section }): JSX.Element {
@@ -51,7 +76,7 @@ function Items({ name, section }: { readonly name: SectionName; readonly section
       cell: (one) => <a href={link('settings', name, { one: idOf(one) })}>{idOf(one)}</a>,
     },
     ...Object.keys(schema.properties ?? {}).map(
-      (field): Column<Values> => ({ name: named(field), text: (one) => brief(one[field], field) }),
+      (field): Column<Values> => ({ name: named(field), text: (one) => brief(one, field), isMinor: MINOR.has(field) }),
     ),
   ];
   return (

@@ -51,6 +51,7 @@ export const SETTINGS_CHINESE: Readonly<Record<keyof typeof SETTINGS_ENGLISH, st
   'settings.many': '仅列出前 1,000 项。',
   'settings.of': '适用于',
   'settings.everybody': '所有人',
+  'settings.own-periods': '{n} 个期间另有金额',
   'settings.needs-id': '需要填写标识。',
   'settings.needs-team': '需要填写团队。',
   'settings.needs-name': '需要填写名称。',

@@ -50,6 +50,7 @@ export const SETTINGS_ENGLISH = {
   'settings.many': 'Only the first 1,000 are listed.',
   'settings.of': 'For',
   'settings.everybody': 'everybody',
+  'settings.own-periods': '{n} periods with another amount',
   'settings.needs-id': 'It needs an id.',
   'settings.needs-team': 'It needs a team.',
   'settings.needs-name': 'It needs a name.',

@@ -65,6 +65,7 @@ export const FRAME: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'count.teams': '{n} 个团队',
   'count.budgets': '{n} 个预算',
   'table.more': '显示更多（还有 {left} 条）',
+  'table.whole': '显示全部数值',
   'table.csv': '下载 CSV',
   'table.of': '：{caption}',
   'picture.picture': '以图显示',

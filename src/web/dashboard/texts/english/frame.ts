@@ -63,6 +63,7 @@ export const FRAME = {
   'count.teams': '{n} {n:team|teams}',
   'count.budgets': '{n} {n:budget|budgets}',
   'table.more': 'Show more ({left} left)',
+  'table.whole': 'Show all values',
   'table.csv': 'Download CSV',
   'table.of': 'of {caption}',
   'picture.picture': 'Show as picture',
