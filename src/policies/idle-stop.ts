@@ -36,7 +36,7 @@ import {
   type Doubt,
   type Replay,
 } from './estimating/idle-replay.js';
-import { EIGHTY_PERCENT, evidenceOf, monthlyBetween, monthlyCostOf, units } from './estimating/money.js';
+import { EIGHTY_PERCENT, evidenceOf, inCents, monthlyBetween, monthlyCostOf, units } from './estimating/money.js';
 
 /**
  * Per month of 730 hours, with the spread of a sum of so many stops (normal, 80 %); one stop alone may as well save
@@ -216,19 +216,21 @@ function aboutEvidence(
       );
 }
 
+const minutesText = (minutes: number): string => (minutes === 1 ? 'a minute' : `${minutes} minutes`);
+
 /** Whether a reading shows work, or counts as work because nobody states what runs. */
 function atWork({ workload, readings }: ResourceView, { minimumQuietMinutes }: Params): LeftAlone {
   const busy = (readings.at(-1)?.gpuUtilisationRatio ?? 1) * 100;
   const requests = readings.at(-1)?.requestsPerSecond ?? null;
   return workload !== null || requests !== null || busy >= WORKING_PERCENT
-    ? left('working', 'its GPUs work', `no work for ${minimumQuietMinutes} minutes or more`)
+    ? left('working', 'its GPUs work', `no work for ${minutesText(minimumQuietMinutes)} or more`)
     : left(
         'working',
         `its GPUs work at ${shareText(busy / 100)}: from ${shareText(HOUSEKEEPING_PERCENT / 100)} on is work while its workload ` +
           'is unknown, because a small service looks like that',
         `a label that says what it runs (bursar.io/workload-kind): a workload that is no service works from ` +
           `${shareText(WORKING_PERCENT / 100)} on; or less than ${shareText(HOUSEKEEPING_PERCENT / 100)} for ` +
-          `${minimumQuietMinutes} minutes or more`,
+          `${minutesText(minimumQuietMinutes)} or more`,
       );
 }
 
@@ -276,7 +278,7 @@ function explain(view: PolicyView, given: Params): TargetExplanation[] {
         ...(newest === undefined ? [] : [`the newest of ${sayInstant(newest.at)}: ${measuresOf(newest)}`]),
         hourlyNanos === null
           ? 'its price is unknown'
-          : `an hour of it costs ${units(Number(hourlyNanos))} ${view.currency}`,
+          : `an hour of it costs ${inCents(Number(hourlyNanos))} ${view.currency}`,
       ],
       leftAlone: 'code' in judged ? judged : null,
     };

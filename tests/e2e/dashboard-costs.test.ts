@@ -374,8 +374,59 @@ describeWith('chromium', 'the cost explorer', async (file) => {
     const [targets = '', , unused = ''] = await page.locator('.figure').allInnerTexts();
     expect(targets).toMatch(/5\s+2 of them are counted with what they are in/);
     expect(unused).toMatch(/\$80\.00 to \$232\.00\s+unknown for 1 of 3/);
+    // On a phone what matters, and the rest when it is asked for.
+    await page.setViewportSize({ width: 390, height: 900 });
+    const seen = (name: string) => page.locator(`td[data-name="${name}"]`).first().isVisible();
+    expect([await seen('Memory'), await seen('Cost an hour'), await seen('Recommendation')]).toEqual([
+      false,
+      true,
+      true,
+    ]);
+    await page.getByRole('button', { name: 'Show all values' }).click();
+    expect([await seen('Memory'), await seen('Cost an hour')]).toEqual([true, true]);
+    await page.setViewportSize({ width: 1280, height: 900 });
     await page.getByRole('link', { name: 'for its group pool: Scale in' }).first().click();
     await page.getByRole('heading', { name: 'Stop it' }).waitFor();
+    // Its time is over while somebody looks at it: what is pressed is refused, and the page shows how it stands.
+    const approve = page.getByRole('button', { name: 'Approve', exact: true });
+    const before = w.clock.at;
+    w.clock.at = Date.UTC(2026, 11, 1);
+    try {
+      await approve.click();
+      await page.getByRole('button', { name: 'Yes, approve' }).click();
+      await page
+        .getByRole('alert')
+        .getByText(/expired/)
+        .waitFor();
+      await expect.poll(() => approve.getAttribute('aria-disabled')).toBe('true');
+      expect(faults.splice(0)).toEqual([expect.stringContaining('409')]);
+    } finally {
+      w.clock.at = before;
+    }
+    expect(faults).toEqual([]);
+  });
+
+  it('stays at a recommendation that is decided, with what became of it', async () => {
+    const rejected = recommendation({
+      id: 'rec-away',
+      team: 'vision',
+      policy: 'elsewhere',
+      document: 'away',
+      action: 'Stop',
+      target: 'instance/alone',
+      expiresAt: '2026-12-01T00:00:00Z',
+    });
+    await w.db.transaction((tx) =>
+      w.stores.recommendations.replaceOpen(tx, 'default', 'vision', ['away'], [rejected], NOW),
+    );
+    const { page, open, faults } = await admin();
+    await open('recommendations/rec-away');
+    await page.getByRole('button', { name: 'Reject', exact: true }).click();
+    await page.getByText('Rejected', { exact: true }).waitFor();
+    await page.reload();
+    await quiet(page);
+    await page.getByText('Rejected', { exact: true }).waitFor();
+    expect(await page.getByRole('button', { name: 'Reject', exact: true }).getAttribute('aria-disabled')).toBe('true');
     expect(faults).toEqual([]);
   });
 

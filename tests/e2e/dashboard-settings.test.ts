@@ -64,10 +64,13 @@ describeWith('chromium', 'the settings', async (file) => {
   it('make a budget, and change one with its burn-up under the new plan', async () => {
     const { page, open, faults } = await admin();
     await open('settings/budgets');
+    expect(await page.getByRole('row', { name: /^vision-month/ }).innerText()).toMatch(
+      /\$600\.00\s+no\s+80%, 100% by actual spend; 200% by forecast$/,
+    );
     await page.getByRole('link', { name: 'Add' }).click();
     await page.getByLabel('Id', { exact: true }).fill('new-month');
     await page.getByLabel('Team', { exact: true }).fill('vision');
-    await page.getByLabel('Default', { exact: true }).fill('1000');
+    await page.getByLabel('Amount of each period', { exact: true }).fill('1000');
     await page.getByRole('button', { name: 'Preview' }).click();
     // Last month had 31 days of 40.
     await page.getByText('It would have counted $1,240.00.').waitFor();
@@ -78,18 +81,18 @@ describeWith('chromium', 'the settings', async (file) => {
       planned: { default: '1000' },
     });
     await open('settings/budgets?one=vision-month');
-    await page.getByLabel('Default', { exact: true }).fill('900');
+    await page.getByLabel('Amount of each period', { exact: true }).fill('900');
     await page.getByRole('button', { name: 'Preview' }).click();
     const change = page.getByRole('region', { name: 'What would change' });
-    expect(await change.getByRole('row').nth(1).innerText()).toMatch(/Planned \/ Default\s+600\s+900/);
+    expect(await change.getByRole('row').nth(1).innerText()).toMatch(/Planned \/ Amount of each period\s+600\s+900/);
     await quiet(page);
     await page.getByText('$680.00 spent of $900.00 planned', { exact: false }).waitFor();
     await page.getByText('76% of it is spent.').waitFor();
     await page.getByText('None of its thresholds is reached now.').waitFor();
     // What was typed since is in no preview.
-    await page.getByLabel('Default', { exact: true }).fill('600.5');
+    await page.getByLabel('Amount of each period', { exact: true }).fill('600.5');
     expect(await change.count()).toBe(0);
-    await page.getByLabel('Default', { exact: true }).fill('900');
+    await page.getByLabel('Amount of each period', { exact: true }).fill('900');
     expect(await w.call('GET', '/v1/budgets/vision-month')).toMatchObject({ planned: { default: '600' } });
     await open('settings/budgets?one=new-month');
     await page.getByRole('button', { name: 'Remove', exact: true }).click();
@@ -129,14 +132,14 @@ describeWith('chromium', 'the settings', async (file) => {
       page.evaluate(() => !window.dispatchEvent(new Event('beforeunload', { cancelable: true })));
     await open('settings/budgets?one=vision-month');
     expect(await asks()).toBe(false);
-    await page.getByLabel('Default', { exact: true }).fill('777');
+    await page.getByLabel('Amount of each period', { exact: true }).fill('777');
     expect(await asks()).toBe(true);
     await open('settings/teams');
     await page.goBack();
     await page.getByText('These are your changes of before, not saved yet.').waitFor();
-    expect(await page.getByLabel('Default', { exact: true }).inputValue()).toBe('777');
+    expect(await page.getByLabel('Amount of each period', { exact: true }).inputValue()).toBe('777');
     await page.getByRole('button', { name: 'Drop my changes' }).click();
-    expect(await page.getByLabel('Default', { exact: true }).inputValue()).toBe('600');
+    expect(await page.getByLabel('Amount of each period', { exact: true }).inputValue()).toBe('600');
     expect(await asks()).toBe(false);
     // A new one with its id, and the rules, and a policy.
     await open('settings/teams?new=1');
@@ -163,7 +166,7 @@ describeWith('chromium', 'the settings', async (file) => {
     const { page, open } = await admin();
     const planned = async (): Promise<unknown> => await w.call('GET', '/v1/budgets/vision-month');
     await open('settings/budgets?one=vision-month');
-    await page.getByLabel('Default', { exact: true }).fill('800');
+    await page.getByLabel('Amount of each period', { exact: true }).fill('800');
     const before = await w.call<Record<string, unknown>>('GET', '/v1/budgets/vision-month');
     await w.call('PUT', '/v1/budgets/vision-month', {
       team: 'vision',

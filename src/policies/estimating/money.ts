@@ -25,6 +25,9 @@ export const gpuHourNanos = (rate: Rate): number => (Number(rate.nanos) * 3600) 
 /** `2.490000`: currency units of nanos, for a computation that people read. */
 export const units = (nanos: number): string => (nanos / 1e9).toFixed(6);
 
+/** The same for a sentence: cents, and more digits only where there are some. */
+export const inCents = (nanos: number): string => units(nanos).replace(/(\.\d\d\d*?)0+$/, '$1');
+
 /**
  * The monthly cost of a number of nanos per hour; null: unknown. Rounded like a saving, so that a saving of the whole
  * cost equals it.

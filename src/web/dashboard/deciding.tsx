@@ -212,7 +212,7 @@ function NotApproved({ refused }: { readonly refused: readonly Refused[] }): JSX
     <ul class="problems" role="alert">
       {refused.map(({ name, message }) => (
         <li key={name}>
-          {name}: <AsWritten>{message}</AsWritten>
+          {name}: {inReadersWords(message) ?? <AsWritten>{message}</AsWritten>}
         </li>
       ))}
     </ul>

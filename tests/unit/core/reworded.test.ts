@@ -14,7 +14,7 @@ describe('sentences with Chinese words', () => {
       '停止后十分钟内再次繁忙的概率为 0.05 %。',
     );
     expect(inChinese('Reserve 4 x L40S at fake (reserved-1y, none upfront)')).toBe(
-      '预留 4 x L40S，位于 fake（reserved-1y，预付方式 none）',
+      '预留 4 x L40S，位于 fake（1 年预留，无预付款）',
     );
     expect(inChinese('nobody has ever written this')).toBeNull();
   });

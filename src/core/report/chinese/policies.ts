@@ -109,10 +109,13 @@ export const POLICY_SENTENCES: Readonly<Record<string, string>> = {
   'its start': '启动',
   'its GPUs work': '其 GPU 在工作',
   'no work for {0} minutes or more': '{0} 分钟或更久没有工作',
+  'no work for a minute or more': '一分钟或更久没有工作',
   'its GPUs work at {0}: from {1} on is work while its workload is unknown, because a small service looks like that':
     '其 GPU 利用率为 {0}：工作负载未知时，从 {1} 起视为工作，因为小型服务就是如此',
-  'a label that says what it runs (bursar.io/workload-kind): a workload that is no service works from {0} on; or less than {1} for {2} minutes or more':
-    '说明其运行内容的标签（bursar.io/workload-kind）：非服务的工作负载从 {0} 起视为工作；或低于 {1} 达 {2} 分钟',
+  'a label that says what it runs (bursar.io/workload-kind): a workload that is no service works from {0} on; or less than {1} for {2} or more':
+    '说明其运行内容的标签（bursar.io/workload-kind）：非服务的工作负载从 {0} 起视为工作；或低于 {1} 达 {2}',
+  'a minute': '一分钟',
+  '{0} minutes': '{0} 分钟',
   'quiet for {0} minutes': '已静默 {0} 分钟',
   '{0} minutes of quiet (minimumQuietMinutes)': '静默 {0} 分钟（minimumQuietMinutes）',
   '{0}, and busy again within ten minutes with a probability of {1}': '{0}，十分钟内再次繁忙的概率为 {1}',
@@ -239,7 +242,13 @@ export const POLICY_SENTENCES: Readonly<Record<string, string>> = {
   'what runs of {0}': '{0} 的运行情况',
 
   // reserve-baseline
-  '{0}, {1} upfront': '{0}，预付方式 {1}',
+  '{0}, none upfront': '{0}，无预付款',
+  '{0}, partial upfront': '{0}，部分预付',
+  '{0}, all upfront': '{0}，全部预付',
+  'reserved-1y': '1 年预留',
+  'reserved-3y': '3 年预留',
+  'savings-plan-1y': '1 年节省计划',
+  'savings-plan-3y': '3 年节省计划',
   'it is {0} already': '已是 {0}',
   'use on demand': '按需使用',
   'it has been metered for {0} days': '已计量 {0} 天',

@@ -65,10 +65,12 @@ function Made({ one: { recommendation } }: { readonly one: ExplainedPolicy }): J
   return (
     <>
       <a href={link('recommendations', id, { status: status === 'open' ? '' : status })}>{code('status', status)}</a>
-      <div class="note">
-        {decidedBy === null ? null : say('explain.by', { who: decidedBy })}{' '}
-        {because === null ? null : <AsWritten>{because}</AsWritten>}
-      </div>
+      {decidedBy === null ? null : <div class="note">{say('explain.by', { who: decidedBy })}</div>}
+      {because === null ? null : (
+        <div class="note">
+          <AsWritten>{because}</AsWritten>
+        </div>
+      )}
     </>
   );
 }

@@ -118,7 +118,12 @@ function Decisions({ one, again }: Props & { readonly again: () => void }): JSX.
   const { id, action, target, risk, may, actionId } = one;
   const [asks, setAsks] = useState(false);
   const decide = useTask(async (verb: 'approve' | 'reject') => {
-    const decided = await send<StoredRecommendation>('POST', `/v1/recommendations/${encodeURIComponent(id)}/${verb}`);
+    const sent = send<StoredRecommendation>('POST', `/v1/recommendations/${encodeURIComponent(id)}/${verb}`);
+    const decided = await sent.catch((trouble: unknown) => {
+      // Somebody else has decided, or its time is over: the page shows how it stands.
+      again();
+      throw trouble;
+    });
     if (decided.actionId !== null) go(link('actions', decided.actionId));
     else again();
     return verb === 'reject'

@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import { byLowEnd } from '../../../core/policy/recommendation.js';
 import type { StoredRecommendation } from '../answers.js';
-import { list } from '../api.js';
+import { get, list } from '../api.js';
 import { Deciding } from '../deciding.js';
 import { Ends } from '../expected.js';
 import { code, money, within } from '../format.js';
@@ -12,7 +12,7 @@ import { Rich } from '../rich.js';
 import { go, link, place } from '../router.js';
 import { Bar } from '../saves.js';
 import type { Column } from '../table.js';
-import { Amount, AsWritten, Instant, Page, Select } from '../ui.js';
+import { Amount, AsWritten, Instant, Page, Select, Show } from '../ui.js';
 import { Became, filterOf, isEnglishOnly, nameOf, One } from './recommendation.js';
 
 const STATUSES = ['open', 'observed', 'approved', 'rejected', 'superseded', 'expired'] as const;
@@ -76,6 +76,26 @@ function Named({ one }: { readonly one: StoredRecommendation }): JSX.Element {
 
 export function Recommendations(): JSX.Element {
   const { id } = place.value;
+  return id === null ? <All /> : <ById key={id} id={id} />;
+}
+
+/** Whatever its status: a link to it holds when it has been decided, too. */
+function ById({ id }: { readonly id: string }): JSX.Element {
+  const loaded = useLoaded(`recommendation ${id}`, (halt) =>
+    get<StoredRecommendation>(`/v1/recommendations/${encodeURIComponent(id)}`, {}, halt),
+  );
+  if (loaded.data !== null) return <One one={loaded.data} again={loaded.again} />;
+  return (
+    <Page
+      title={say('page.recommendations')}
+      actions={<a href={link('recommendations', null, filterOf())}>{say('recommendations.all')}</a>}
+    >
+      <Show loaded={loaded}>{() => null}</Show>
+    </Page>
+  );
+}
+
+function All(): JSX.Element {
   const { team, status } = filterOf();
   const asked = status === '' ? 'open' : status;
   const loaded = useLoaded(`recommendations ${team} ${asked}`, async (halt) => {
@@ -83,8 +103,6 @@ export function Recommendations(): JSX.Element {
     const { items, more } = await list<StoredRecommendation>('/v1/recommendations', words, halt);
     return { items: [...items].sort(byLowEnd), more };
   });
-  const found = loaded.data?.items.find((one) => one.id === id);
-  if (id !== null && found !== undefined) return <One key={id} one={found} again={loaded.again} />;
   return (
     <Page
       title={say('page.recommendations')}
@@ -98,9 +116,6 @@ export function Recommendations(): JSX.Element {
         />
       }
     >
-      {id !== null && !loaded.isLoading && loaded.trouble === null ? (
-        <p class="warning">{say('recommendations.missing', { id })}</p>
-      ) : null}
       <Deciding
         loaded={loaded}
         nameOf={(one) => `${nameOf(one)} (${one.team})`}

@@ -26,7 +26,6 @@ export const DECISIONS: Readonly<Record<keyof typeof ENGLISH, string>> = {
 
   'recommendations.lead': '您可访问的所有团队，按预计节省的下限排序',
   'recommendations.all': '全部建议',
-  'recommendations.missing': '{id} 不在其中：可能已有决定，或已被更新的建议取代。',
   'recommendations.empty':
     '目前没有建议。建议依据计量用量、价格和利用率采样得出：<a>导入数据</a>，或<policies>查看生效的策略</policies>。',
   'recommendations.none': '没有处于“{status}”状态的建议。',

@@ -24,7 +24,6 @@ export const DECISIONS = {
 
   'recommendations.lead': 'For all teams that you may see, by the low end of each saving',
   'recommendations.all': 'All recommendations',
-  'recommendations.missing': '{id} is not among these: it may have been decided, or replaced by a newer evaluation.',
   'recommendations.empty':
     'Nothing is recommended now. Recommendations are made from metered use, prices and samples of utilisation: <a>import some</a>, or <policies>see which policies apply</policies>.',
   'recommendations.none': 'No recommendation is {status}.',
