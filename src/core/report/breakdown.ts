@@ -70,18 +70,23 @@ export interface DaySum extends Omit<NamedSum, 'name'> {
 
 /**
  * The time before one: of whole months as many months, otherwise as many days that end where it begins. While the time
- * goes on, as many days as it has: a month that runs is compared with the same days of the month before.
+ * goes on, as many days as it has: a month that runs, or its days so far, are compared with the same days of the month
+ * before.
  * @param span of valid days, not empty @param tomorrow the day after the last that has begun, in days since 1970
  */
 export function spanBefore({ from, to }: DaySpan, tomorrow = Number.POSITIVE_INFINITY): DaySpan {
   const [first, end] = [parseDay(from) ?? 0, parseDay(to) ?? 0];
   const days = tomorrow > first && tomorrow < end ? tomorrow - first : end - first;
   const [a, b] = [civilFromDays(first), civilFromDays(end)];
-  if (a.day === 1 && b.day === 1) {
-    const months = (b.year - a.year) * 12 + b.month - a.month;
+  const isMonthSoFar = end >= tomorrow && a.year === b.year && a.month === b.month;
+  if (a.day === 1 && (b.day === 1 || isMonthSoFar)) {
+    const months = Math.max(1, (b.year - a.year) * 12 + b.month - a.month);
     const month = a.year * 12 + a.month - 1 - months;
     const start = daysFromCivil(Math.floor(month / 12), (month % 12) + 1, 1);
-    return { from: formatDay(start), to: days === end - first ? from : formatDay(Math.min(start + days, first)) };
+    return {
+      from: formatDay(start),
+      to: b.day === 1 && days === end - first ? from : formatDay(Math.min(start + days, first)),
+    };
   }
   return { from: formatDay(first - days), to: from };
 }

@@ -52,7 +52,8 @@ export class Formatter {
     const digits = isSmall(amount)
       ? { minimumFractionDigits: 2, maximumFractionDigits: 4 }
       : { minimumFractionDigits: 2, maximumFractionDigits: 2 };
-    return this.number({ style: 'currency', currency, ...digits }).format(asDecimal(amount));
+    // What rounds to nothing has no sign.
+    return this.number({ style: 'currency', currency, signDisplay: 'negative', ...digits }).format(asDecimal(amount));
   }
 
   /** With its sign, a plus too: what was added or taken away. */

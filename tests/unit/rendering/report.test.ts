@@ -9,6 +9,7 @@ import type { ReportFacts } from '../../../src/core/report/facts.js';
 import type { Report } from '../../../src/core/report/report.js';
 import type { Cell } from '../../../src/rendering/report/cells.js';
 import { documentOf } from '../../../src/rendering/report/document.js';
+import { Formatter } from '../../../src/rendering/report/format.js';
 import { TEXT_KEYS, Texts } from '../../../src/rendering/report/texts.js';
 import { write } from '../../../src/rendering/report/written.js';
 import { mainPicture, renderers } from '../../../src/rendering/reports.js';
@@ -99,6 +100,17 @@ describe('the figures', () => {
     expect(valueOf('summary', 'Forecast of the next month', 'low')).toBe(REPORT.forecast.known?.low);
     expect(valueOf('summary', 'Spend', 'low')).toBeUndefined();
     expect(compareDecimal(decimal(REPORT.spend.total ?? ''), decimal('1683.3650078877'))).toBe(0);
+  });
+});
+
+describe('an amount', () => {
+  it('has no sign where it rounds to nothing', () => {
+    const format = new Formatter(readerOf('en'), 'UTC', new Texts('en'));
+    expect(['-0.00001', '-0.0001', '-1.5'].map((amount) => format.money(amount, 'USD'))).toEqual([
+      '$0.00',
+      '-$0.0001',
+      '-$1.50',
+    ]);
   });
 });
 

@@ -208,6 +208,14 @@ describe('a text', () => {
 });
 
 describe('amounts and dates', () => {
+  it('have no sign where they round to nothing', () => {
+    expect([money('-0.004', 'USD'), money('-0.4', 'USD', true), money('-0.4', 'USD')]).toEqual([
+      '$0.00',
+      '$0',
+      '-$0.40',
+    ]);
+  });
+
   it('are in the form of the reader’s region, exact in every language', () => {
     const shown = (): string[] =>
       [

@@ -3,6 +3,7 @@
  * without a browser.
  */
 import { describe, expect, it } from 'vitest';
+import { runningDay } from '../../../src/web/dashboard/cost-question.js';
 import { encodingFor } from '../../../src/web/assets.js';
 import { csvOf } from '../../../src/core/csv.js';
 import { standing } from '../../../src/web/dashboard/standing.js';
@@ -221,5 +222,19 @@ describe('the settings of signing in', () => {
     );
     expect(() => read({ BURSAR_OIDC_ROLES: 'owner=x' })).toThrow('BURSAR_OIDC_ROLES is not written admin=group');
     expect(() => read({ BURSAR_OIDC_SCOPES: 'profile' })).toThrow('BURSAR_OIDC_SCOPES does not hold openid');
+  });
+});
+
+describe('the day that is not over', () => {
+  const week = { from: '2026-11-22', to: '2026-11-29' };
+  const at = Date.UTC(2026, 10, 28, 23, 30);
+
+  it('is that of the zone, if the time has it', () => {
+    expect([
+      runningDay(week, 'UTC', at),
+      runningDay(week, 'Asia/Shanghai', at),
+      runningDay({ ...week, to: '2026-11-28' }, 'UTC', at),
+      runningDay({ from: '2026-11-29', to: '2026-11-30' }, 'Asia/Shanghai', at),
+    ]).toEqual(['2026-11-28', null, null, '2026-11-29']);
   });
 });

@@ -12,7 +12,15 @@ import { get } from '../api.js';
 import { ask, Asking } from '../cost-asking.js';
 import { Bridge } from '../cost-bridge.js';
 import { Gaps, nameIn } from '../cost-gaps.js';
-import { queryOf, questionOf, stepInto, wordsOf, type CostKey, type CostQuestion } from '../cost-question.js';
+import {
+  queryOf,
+  questionOf,
+  runningDay,
+  stepInto,
+  wordsOf,
+  type CostKey,
+  type CostQuestion,
+} from '../cost-question.js';
 import { Views } from '../cost-views.js';
 import { code, day, decimal, instant, money, percent, unknown } from '../format.js';
 import { joined, reader, say } from '../language.js';
@@ -137,6 +145,7 @@ function InCurrency({ answer, question, currency }: Part): JSX.Element {
     span === null ? null : (span.totals.find((one) => one.currency === currency)?.cost ?? '0');
   const [now, before] = [totalOf(answer.now), totalOf(answer.before)];
   const change = now === null || before === null ? null : less(now, before);
+  const runs = runningDay(answer.now, answer.zone, Date.now());
   const [key = 'team'] = answer.groupBy;
   const [series, marks] = useMemo(
     () => [seriesIn(answer, currency, key), marksIn(answer, currency)],
@@ -152,6 +161,7 @@ function InCurrency({ answer, question, currency }: Part): JSX.Element {
             <Figure
               name={say('explorer.change')}
               value={<span class={tone(change)}>{changeText(change, currency, before)}</span>}
+              note={runs === null ? undefined : say('explorer.runs', { day: day(runs) })}
             />
           </>
         )}

@@ -43,6 +43,7 @@ export const COSTS: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'explorer.drop': '移除此筛选',
   'explorer.total': '花费（{currency}）',
   'explorer.change': '变化',
+  'explorer.runs': '{day}尚未结束，却与完整的一天比较',
   'explorer.daily': '每日成本，按{by}（{currency}）',
   'explorer.others': '其他合计',
   'explorer.gpu-hours': 'GPU 小时',

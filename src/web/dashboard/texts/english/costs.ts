@@ -41,6 +41,7 @@ export const COSTS = {
   'explorer.drop': 'remove this filter',
   'explorer.total': 'Spent, {currency}',
   'explorer.change': 'Change',
+  'explorer.runs': '{day} is not over: it is compared with a whole day',
   'explorer.daily': 'Cost per day by {by}, in {currency}',
   'explorer.others': 'All others',
   'explorer.gpu-hours': 'GPU-hours',
