@@ -518,6 +518,7 @@ export interface CostSpan {
 }
 
 export interface CostBreakdown {
+  readonly zone: string;
   /** Where a read replica answered that is behind. */
   readonly asOf?: string;
   readonly groupBy: readonly string[];
