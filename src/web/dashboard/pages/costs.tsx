@@ -145,7 +145,7 @@ function InCurrency({ answer, question, currency }: Part): JSX.Element {
     span === null ? null : (span.totals.find((one) => one.currency === currency)?.cost ?? '0');
   const [now, before] = [totalOf(answer.now), totalOf(answer.before)];
   const change = now === null || before === null ? null : less(now, before);
-  const runs = runningDay(answer.now, answer.zone, Date.now());
+  const runs = runningDay(answer.now, answer.zone, performance.timeOrigin + performance.now());
   const [key = 'team'] = answer.groupBy;
   const [series, marks] = useMemo(
     () => [seriesIn(answer, currency, key), marksIn(answer, currency)],
@@ -271,7 +271,7 @@ function columnsOf({ groupBy, before }: CostBreakdown, question: CostQuestion): 
     ...(before === null
       ? []
       : [
-          { ...amount(say('bridge.before'), (row) => row.before), isMinor: true },
+          amount(say('bridge.before'), (row) => row.before),
           {
             ...amount(say('explorer.change'), ({ change }) => change),
             cell: ({ change, currency, before: old }) => (
