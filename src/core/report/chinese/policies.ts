@@ -108,8 +108,7 @@ export const POLICY_SENTENCES: Readonly<Record<string, string>> = {
   that: '此时',
   'its start': '启动',
   'its GPUs work': '其 GPU 在工作',
-  'no work for {0} minutes or more': '{0} 分钟或更久没有工作',
-  'no work for a minute or more': '一分钟或更久没有工作',
+  'no work for {0} or more': '{0}或更久没有工作',
   'its GPUs work at {0}: from {1} on is work while its workload is unknown, because a small service looks like that':
     '其 GPU 利用率为 {0}：工作负载未知时，从 {1} 起视为工作，因为小型服务就是如此',
   'a label that says what it runs (bursar.io/workload-kind): a workload that is no service works from {0} on; or less than {1} for {2} or more':
@@ -242,6 +241,7 @@ export const POLICY_SENTENCES: Readonly<Record<string, string>> = {
   'what runs of {0}': '{0} 的运行情况',
 
   // reserve-baseline
+  '{0}, {1} upfront': '{0}，预付方式 {1}',
   '{0}, none upfront': '{0}，无预付款',
   '{0}, partial upfront': '{0}，部分预付',
   '{0}, all upfront': '{0}，全部预付',
