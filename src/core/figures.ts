@@ -26,6 +26,7 @@ type Unit =
   | 'second'
   | 'watt'
   | 'MiB'
+  | 'GB'
   | '°C'
   | 'work'
   | 'interruption'

@@ -240,7 +240,10 @@ class Execution {
       return this.refuse(action, [
         { code: 'no-connection', message: `there is no longer a connection ${action.connection} that can act` },
       ]);
-    if (this.now - (action.intendedAt ?? this.now) > PATIENCE.intentMs)
+    // A workload that stands still between its two places is brought to one of them rather than left.
+    const patience =
+      action.effect.kind === 'move' && doneAlready(action).length > 0 ? PATIENCE.outcomeMs : PATIENCE.intentMs;
+    if (this.now - (action.intendedAt ?? this.now) > patience)
       return this.refuse(action, [{ code: 'intent-stale', message: notInTime(action) }]);
     if (await this.isOld(action)) return this.readAgain(action);
     const { mayAsk, workItems } = await this.commitAs(action, { mayAsk: false, workItems: [] }, (tx, current) =>

@@ -4,7 +4,8 @@
  *
  * Only work that its owner calls interruptible is moved to spot; work that is already there is moved back when its
  * market is gone. A job with a deadline follows the planner (planning/spot), which never risks the deadline. If nobody
- * has recorded the market's availability the saving is unknown, and is shown as unknown.
+ * has recorded the market's availability the saving is unknown, and is shown as unknown. If its document names other
+ * places, the work may go there (estimating/spot-moves.ts).
  */
 import { z } from 'zod';
 import type {
@@ -18,7 +19,7 @@ import type {
   WorkloadView,
 } from '../core/policy/policy.js';
 import { DAY_MS, HOUR_MS } from '../core/time.js';
-import { AS_OF, exampleView, goneCard, rate, workload } from './estimating/examples.js';
+import { AS_OF, exampleView, goneCard, offer, OFFERS, rate, workload } from './estimating/examples.js';
 import {
   isLeft,
   leftAlone,
@@ -29,10 +30,21 @@ import {
   type Judged,
 } from './estimating/explanations.js';
 import { mayTouch } from './estimating/minutes.js';
-import { evidenceOf, gpuHourNanos, monthlyBetween, monthlyCostOf, offerAt, units } from './estimating/money.js';
+import { gpuHourNanos, monthlyBetween, monthlyCostOf, offerAt, units } from './estimating/money.js';
 import { replacements } from './estimating/replace.js';
-import { marketOf, recordOf, spotPrices, spotSaving, type SpotPrices, type SpotRecord } from './estimating/spot.js';
+import { marketOf, recordOf, spotPrices, spotSaving } from './estimating/spot.js';
 import { spotWord } from './estimating/spot-job.js';
+import {
+  evidence,
+  mayGoElsewhere,
+  NOWHERE_ELSE,
+  numbers,
+  overPlaces,
+  sawMarket,
+  sawPlaces,
+  type Case,
+} from './estimating/spot-moves.js';
+import { isStable, placesOf } from './estimating/spot-places.js';
 
 const params = z.strictObject({
   restartHours: z
@@ -57,18 +69,26 @@ const params = z.strictObject({
     .boolean()
     .default(false)
     .describe('All on-demand use of the team may be interrupted, including use that no workload describes'),
+  places: z
+    .array(z.string().regex(/^[^/]+(?:\/[^/]+)?$/, 'is not a provider, or a provider and a region or zone'))
+    .max(50)
+    .default([])
+    .describe(
+      'Where workloads may run beside the place at which they are: `AWS`, `AWS/us-west-2` (with its zones) or `AWS/us-west-2a`',
+    ),
+  egress: z
+    .array(
+      z.strictObject({
+        from: z.string().describe('A region, as `AWS/us-east-1`'),
+        to: z.string().describe('Another region'),
+        perGb: z.number().min(0).max(1000).describe('Price of a GB, in the currency of the team'),
+      }),
+    )
+    .max(500)
+    .default([])
+    .describe('Prices of data between regions; for other pairs the price list of what leaves the place counts'),
 });
 type Params = z.infer<typeof params>;
-
-interface Case {
-  readonly target: string;
-  readonly gpus: number;
-  readonly term: 'spot' | 'on-demand';
-  readonly prices: SpotPrices;
-  readonly market: SpotMarket | null;
-  readonly record: SpotRecord | null;
-  readonly restartHours: number;
-}
 
 function caseOf(view: PolicyView, one: WorkloadView, given: Params): Case | LeftAlone {
   const { term, fleet, gpusPerReplica, provider, region, gpuModel } = one;
@@ -90,6 +110,7 @@ function caseOf(view: PolicyView, one: WorkloadView, given: Params): Case | Left
     );
   const market = marketOf(view, provider, region, gpuModel);
   return {
+    places: given.places.length === 0 ? NOWHERE_ELSE : placesOf(view, one, prices, given),
     target: one.workload,
     gpus: Math.max(1, fleet.ready + fleet.booting) * gpusPerReplica,
     term,
@@ -106,7 +127,11 @@ function judge(view: PolicyView, one: WorkloadView, given: Params): Judged {
   if (isLeft(found)) return found;
   if (own !== null && own.workLeftHours !== null && own.workLeftHours <= 0)
     return leftAlone('no-work', 'its work is done', 'work that is left');
-  const word = own === null ? null : byDeadline(view, one, own, found);
+  const elsewhere = mayGoElsewhere(one, found)
+    ? overPlaces(view, one, found, given.stableMinutes, bySpells(view, found, given) === 'spot')
+    : null;
+  if (elsewhere !== null && typeof elsewhere === 'object') return elsewhere;
+  const word = elsewhere ?? (own === null ? null : byDeadline(view, one, own, found));
   const wish = word ?? bySpells(view, found, given);
   if (wish === 'on-demand' && found.term === 'spot')
     return toOnDemand(view, found, word === null ? 'spot is gone' : 'its deadline needs it');
@@ -137,14 +162,6 @@ function judge(view: PolicyView, one: WorkloadView, given: Params): Judged {
 const onceStable = ({ stableMinutes }: Params): string =>
   `spot that has been there for ${stableMinutes} minutes (stableMinutes) at a lower price`;
 
-const sawMarket = ({ prices, market, record }: Case): string =>
-  [
-    `${units(prices.spot)} on spot and ${units(prices.onDemand)} on demand per GPU-hour`,
-    market === null || record === null
-      ? 'the availability of spot has not been recorded'
-      : `spot was available ${(100 * record.share).toFixed(0)} % of the time`,
-  ].join(', ');
-
 /** Null if there is no deadline, or too little is known to plan for it. */
 function byDeadline(
   view: PolicyView,
@@ -169,11 +186,7 @@ function bySpells(view: PolicyView, { prices, market }: Case, { stableMinutes }:
   // The tick that runs counts where it was seen, otherwise the one before it.
   const newest = market.available[now] ?? market.available[now - 1] ?? null;
   if (newest === false) return 'on-demand';
-  const needed = Math.ceil((stableMinutes * 60_000) / tickMs);
-  const stable = Array.from({ length: needed }, (_, n) => market.available[now - 1 - n] ?? null).every(
-    (tick) => tick === true,
-  );
-  return newest === true && stable ? 'spot' : null;
+  return newest === true && isStable({ market }, view.asOf, stableMinutes) ? 'spot' : null;
 }
 
 function toSpot(view: PolicyView, found: Case): Judged {
@@ -229,21 +242,11 @@ function toOnDemand(view: PolicyView, found: Case, why: string): Proposal {
   };
 }
 
-const numbers = ({ gpus, prices, record, restartHours }: Case): Proposal['computation'] => ({
-  gpus,
-  onDemandPerGpuHour: units(prices.onDemand),
-  spotPerGpuHour: units(prices.spot),
-  restartHours,
-  spotAvailableShare: record?.share ?? 'not recorded: the saving is unknown',
-  interruptionsPerHour: record?.interruptionsPerHour ?? 'not recorded',
-  priceList: prices.offer.source,
-});
-
-const evidence = (view: PolicyView, { record, target }: Case): Proposal['evidence'] => [
-  record === null
-    ? evidenceOf(view, `prices of ${target}`, view.asOf, view.asOf)
-    : evidenceOf(view, `recorded availability of spot, every ${record.tickSeconds} seconds`, record.from, record.to),
-];
+/** What was seen of the places that the document names. */
+function otherPlaces(view: PolicyView, one: WorkloadView, given: Params): string[] {
+  const found = given.places.length === 0 ? PROTECTED : caseOf(view, one, given);
+  return isLeft(found) ? [] : sawPlaces(found);
+}
 
 /** The team's own word that all of its use may be interrupted: its metered on-demand hours of the last days. */
 function forDemand(view: PolicyView, series: DemandSeries, given: Params): Proposal[] {
@@ -255,6 +258,7 @@ function forDemand(view: PolicyView, series: DemandSeries, given: Params): Propo
   if (gpus === 0) return [];
   const market = marketOf(view, series.provider, series.region, series.gpuModel);
   const judged = toSpot(view, {
+    places: NOWHERE_ELSE,
     target: [series.provider, series.region ?? 'any region', series.sku ?? series.gpuModel ?? 'GPU'].join('/'),
     gpus,
     term: 'on-demand',
@@ -284,6 +288,22 @@ function exampleMarket(goodHours: number, last: boolean): SpotMarket {
   };
 }
 
+/** The job on spot, and another region where spot costs a third. */
+const elsewhere = (own: JobFacts, isThere = true): PolicyView => {
+  return exampleView({
+    workloads: [batch({ term: 'spot', job: own })],
+    offers: [
+      ...OFFERS,
+      offer('A100-80GB', 'on-demand', 4000, { region: 'us-west-2' }),
+      offer('A100-80GB', 'spot', 500, { region: 'us-west-2' }),
+    ],
+    spotMarkets: [exampleMarket(14 * 24, isThere), { ...exampleMarket(14 * 24, true), region: 'us-west-2' }],
+  });
+};
+const TO_AND_FRO = [
+  { from: 'AWS/us-east-1', to: 'AWS/us-west-2', perGb: 0.02 },
+  { from: 'AWS/us-west-2', to: 'AWS/us-east-1', perGb: 0.02 },
+];
 const batch = (over: Partial<WorkloadView>): WorkloadView =>
   workload('train-1', {
     kind: 'training',
@@ -314,7 +334,7 @@ const series: DemandSeries = {
 
 export const policy: Policy<Params> = {
   name: 'spot-shift',
-  version: 4,
+  version: 5,
   description:
     'Runs what may be interrupted on spot, falls back on demand when spot is gone or a deadline needs it, and returns; replaces what lost a GPU',
   params,
@@ -326,7 +346,11 @@ export const policy: Policy<Params> = {
     view.workloads.map((one) => {
       const [replacement] = replacements(one);
       const judged = replacement ?? judge(view, one, given);
-      return explainTarget(replacement?.target ?? one.workload, sawOf(one), judged);
+      return explainTarget(
+        replacement?.target ?? one.workload,
+        [...sawOf(one), ...otherPlaces(view, one, given)],
+        judged,
+      );
     }),
   examples: [
     {
@@ -382,6 +406,30 @@ export const policy: Policy<Params> = {
         spotMarkets: [exampleMarket(14 * 24, true)],
       }),
       proposes: [],
+    },
+    {
+      title: 'Spot costs a third in another region, and forty hours of work are left: it moves with its checkpoint',
+      params: { places: ['AWS/us-west-2'], egress: TO_AND_FRO },
+      view: elsewhere({ ...job(40, 100), deadline: null, checkpointGb: 120, dataGb: 0 }),
+      proposes: [{ action: 'MoveToSpot', target: 'train-1' }],
+    },
+    {
+      title: 'The same, but nobody knows the size of its checkpoint: it stays in its region',
+      params: { places: ['AWS/us-west-2'], egress: TO_AND_FRO },
+      view: elsewhere({ ...job(40, 100), deadline: null, dataGb: 0 }),
+      proposes: [],
+    },
+    {
+      title: 'The same, but the price of the data that would be sent is unknown: it stays',
+      params: { places: ['AWS/us-west-2'] },
+      view: elsewhere({ ...job(40, 100), deadline: null, checkpointGb: 120, dataGb: 0 }),
+      proposes: [],
+    },
+    {
+      title: 'A deadline, and spot is gone where it runs: the plan over both regions goes on where there is spot',
+      params: { places: ['AWS/us-west-2'], egress: TO_AND_FRO },
+      view: elsewhere({ ...job(20, 60), checkpointGb: 120, dataGb: 0 }, false),
+      proposes: [{ action: 'MoveToSpot', target: 'train-1' }],
     },
     {
       title: 'A GPU is gone, and the fleet declares a hot spare',

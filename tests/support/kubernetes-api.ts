@@ -34,7 +34,8 @@ export const reply = <T = Json>(name: string): T =>
   JSON.parse(readFileSync(path.join(REPLIES, `${name}.json`), 'utf8')) as T;
 
 const items = (name: string): KubernetesObject[] => reply<{ items: KubernetesObject[] }>(name).items;
-const PATH = /^\/(?:api|apis\/[a-z0-9.]+)\/v\d(?:\/namespaces\/([^/]+))?\/([a-z]+)(?:\/([^/]+))?(?:\/(eviction))?$/;
+const PATH =
+  /^\/(?:api|apis\/[a-z0-9.]+)\/v\d(?:\/namespaces\/([^/]+))?\/([a-z]+)(?:\/([^/]+))?(?:\/(eviction|status))?$/;
 
 /** RFC 7386. */
 function merged(target: unknown, patch: unknown): unknown {
@@ -155,13 +156,15 @@ export class KubernetesApi {
 
   private patch(kind: string, object: KubernetesObject, request: WireRequest): WireReply {
     if (request.headers['content-type'] !== 'application/merge-patch+json') return refusal(415, 'UnsupportedMediaType');
-    const patch = JSON.parse(request.body) as KubernetesObject;
-    if (patch.metadata.resourceVersion !== object.metadata.resourceVersion)
+    const patch = JSON.parse(request.body) as Partial<KubernetesObject>;
+    const version = patch.metadata?.resourceVersion;
+    // A patch of the status names none.
+    if (version !== object.metadata.resourceVersion && !request.path.includes('/status'))
       return { status: 409, headers: JSON_TYPE, body: JSON.stringify(reply('status-conflict')) };
     const next = merged(object, patch) as KubernetesObject;
     next.metadata.resourceVersion = String(++this.version);
     this.objects[kind] = (this.objects[kind] ?? []).map((one) => (one === object ? next : one));
-    const token = patch.metadata.annotations?.['bursar.io/last-token'];
+    const token = patch.metadata?.annotations?.['bursar.io/last-token'];
     if (token !== undefined) this.applied.set(token, this.appliedCount(token) + 1);
     return ok(next);
   }

@@ -127,7 +127,7 @@ function pricesOver(
   prices: CurrentPrices,
   currency: string,
   places: readonly Place[],
-): Pick<RecordedHistory, 'offersAt' | 'pricesAt'> {
+): Pick<RecordedHistory, 'offersAt' | 'egressAt' | 'pricesAt'> {
   const book = new OfferBook();
   const own = places.flatMap(({ provider, sku, region, gpuModel }) =>
     provider === null ? [] : [{ provider, sku, region, gpuModel }],
@@ -139,6 +139,7 @@ function pricesOver(
       if (last?.instant !== instant) last = { instant, offers: book.offers(prices, currency, instant, own) };
       return last.offers;
     },
+    egressAt: (instant) => book.egress(prices, currency, instant),
     pricesAt(series, instant) {
       const hour = Math.floor(instant / HOUR_MS);
       const name = [hour, series.provider, series.sku, series.gpuModel, series.region].join('\u0001');

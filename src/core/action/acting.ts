@@ -16,6 +16,7 @@ import {
 } from '../fleet/fleet.js';
 import { groupOf, undoingGroup } from '../fleet/membership.js';
 import { obstaclesTo } from '../fleet/settings.js';
+import { isMove, moveOf } from './move-effect.js';
 import type { PolicyView, ResourceView, WorkloadView } from '../policy/view.js';
 import { planPurchase, type PlanPurchase } from '../price/plan-rates.js';
 import type { CommitmentOffer } from '../price/commitment-offer.js';
@@ -235,7 +236,13 @@ export function followingEffect({
   return next.effect.kind === 'scale' && before !== null ? (inverseOf(effect, before) ?? next.effect) : next.effect;
 }
 
-function moved({ action, change }: Wanted, seen: FleetTarget): Carrying {
+function moved(wanted: Wanted, seen: FleetTarget): Carrying {
+  const { action, change } = wanted;
+  if (isMove(wanted, seen)) {
+    const move = moveOf(wanted, seen);
+    if (move === null) return none('no-effect-fits', `the region in which ${seen.target} runs is unknown`);
+    return 'steps' in move ? byHand(move.steps) : move;
+  }
   if (seen.spotRatio === null)
     return none('no-effect-fits', `${seen.target} is not a group whose share of spot can be set`);
   const { sku } = change;

@@ -199,6 +199,8 @@ export function effectWords(effect: EffectJson): string {
       return `have ${effect.target} launch ${Math.round(effect.spotRatio * 100)} % of its instances above the base on spot`;
     case 'resize':
       return `resize ${effect.target} to ${effect.sku}`;
+    case 'move':
+      return `move ${effect.target} to ${effect.term === 'spot' ? 'spot' : 'on-demand machines'} in ${effect.zone ?? effect.region}`;
     case 'cordon':
       return `${effect.cordoned ? 'keep new work off' : 'let new work onto'} ${effect.target}`;
     case 'purchase':

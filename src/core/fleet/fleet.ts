@@ -96,6 +96,13 @@ export interface FleetTarget {
   readonly mayKeepCharging?: true;
   /** A workload that has no size of its own: it is stopped and started as one, as a job is suspended and resumed. */
   readonly asOne?: true;
+  /** The zone in which it runs, or outside of which it may not run; absent: several, or unknown. */
+  readonly zone?: string;
+  /**
+   * The regions and zones in which its provider or scheduler can start it again; absent: it moves nothing. A zone of
+   * null: any of the region.
+   */
+  readonly movesTo?: readonly ReachedPlace[];
   /** The network (a VPC) within which its addresses are its alone; absent: not known. */
   readonly network?: string;
   /** Who ends, has ended or has stopped it; absent: nobody, or its cloud does not say. */
@@ -112,6 +119,11 @@ export interface FleetTarget {
    * has ended. Absent: its provider does not need it.
    */
   readonly launch?: Readonly<Record<string, unknown>>;
+}
+
+export interface ReachedPlace {
+  readonly region: string;
+  readonly zone: string | null;
 }
 
 /** `cloud`: a reclaimed spot machine, a dead host. `because` is what the cloud says, with the name of its field. */
@@ -159,7 +171,21 @@ export type Effect =
   /** Ends the instance `target` and lets its group create another; without a group, starts a similar one. */
   | { readonly kind: 'replace'; readonly target: string; readonly group: string | null }
   | { readonly kind: 'resize'; readonly target: string; readonly sku: string }
+  | Move
   | Purchase;
+
+/**
+ * Ends a workload where it runs, so that it writes its checkpoint, and starts it again at another place or under
+ * another term. A zone of null: any of the region; a sku of null: whatever machine it asks for.
+ */
+export interface Move {
+  readonly kind: 'move';
+  readonly target: string;
+  readonly region: string;
+  readonly zone: string | null;
+  readonly term: 'spot' | 'on-demand';
+  readonly sku: string | null;
+}
 
 /** `units`: instances; of a savings plan, currency units of hourly commitment. */
 export interface Purchase {
@@ -188,6 +214,7 @@ export const EFFECT_KINDS: readonly EffectKind[] = [
   'drain',
   'replace',
   'resize',
+  'move',
   'purchase',
 ];
 
@@ -213,9 +240,28 @@ export function inverseOf(effect: Effect, before: FleetTarget): Effect | null {
       return { kind: 'cordon', target, cordoned: !effect.cordoned };
     case 'resize':
       return before.sku === null ? null : { kind: 'resize', target, sku: before.sku };
+    case 'move':
+      return movedBack(effect, before);
     default:
       return null;
   }
+}
+
+function movedBack({ target, sku }: Move, before: FleetTarget): Move | null {
+  const { region, zone = null, term } = before;
+  if (region === null || (term !== 'spot' && term !== 'on-demand')) return null;
+  return { kind: 'move', target, region, zone, term, sku: sku === null ? null : before.sku };
+}
+
+/** Whether a target stands where a move puts it; null: unknown. */
+function isAt({ region, zone, term, sku }: Move, seen: FleetTarget): boolean | null {
+  if (seen.region === null || seen.term === null || (sku !== null && seen.sku === null)) return null;
+  return (
+    seen.region === region &&
+    seen.term === term &&
+    (zone === null || seen.zone === zone) &&
+    (sku === null || seen.sku === sku)
+  );
 }
 
 /** Whether the target's present state matches the effect; null: unknown. */
@@ -241,6 +287,11 @@ export function holds(effect: Effect, seen: FleetTarget | null): boolean | null 
       return spotRatio === null ? null : Math.abs(spotRatio - effect.spotRatio) < 0.005;
     case 'resize':
       return sku === null ? null : sku === effect.sku;
+    case 'move': {
+      if (seen === null || seen.state === 'unknown') return null;
+      const at = isAt(effect, seen);
+      return at === true ? seen.state === 'running' : at;
+    }
     case 'cordon':
     case 'drain':
     case 'purchase':

@@ -39,6 +39,9 @@ export const WORKLOAD_LABELS = {
   /** Lost at each start. */
   jobRestartHours: 'bursar.io/job-restart-hours',
   jobResizable: 'bursar.io/job-resizable',
+  /** What a move to another region sends, in GB (10^9 bytes): its checkpoint, and the data that it reads. */
+  jobCheckpointGb: 'bursar.io/job-checkpoint-gb',
+  jobDataGb: 'bursar.io/job-data-gb',
   /**
    * The model that it runs, under the name in throughput measurements; a missing value of the other labels is the last
    * measured one.
@@ -91,8 +94,11 @@ export function workloadOf(target: FleetTarget, workload: string, changedAt: num
     fleet,
     service: serviceOf(target),
     ...jobOf(target, fleet),
-    ...(target.kind === 'instance' && target.spotRatio === null ? { spotIsFixed: true as const } : {}),
+    ...(target.kind === 'instance' && target.spotRatio === null && target.movesTo === undefined
+      ? { spotIsFixed: true as const }
+      : {}),
     ...followerOf(target),
+    ...(target.zone === undefined ? {} : { zone: target.zone }),
     performance: [],
     ...runsOf(labels),
   };
@@ -167,6 +173,8 @@ const JOB_LABELS = [
   WORKLOAD_LABELS.jobWorkLeftAt,
   WORKLOAD_LABELS.jobRestartHours,
   WORKLOAD_LABELS.jobResizable,
+  WORKLOAD_LABELS.jobCheckpointGb,
+  WORKLOAD_LABELS.jobDataGb,
 ];
 
 /**
@@ -185,15 +193,19 @@ function jobOf(
   ];
   const [workHours, leftHours] = [
     positive(labels[WORKLOAD_LABELS.jobWorkHours]),
-    hoursOf(labels[WORKLOAD_LABELS.jobWorkLeftHours]),
+    decimalOf(labels[WORKLOAD_LABELS.jobWorkLeftHours]),
   ];
   const job: JobFacts = {
     startedAt,
     deadline: instant(labels[WORKLOAD_LABELS.jobDeadline]),
     workHours,
     workLeftHours: null,
-    restartHours: hoursOf(labels[WORKLOAD_LABELS.jobRestartHours]),
+    restartHours: decimalOf(labels[WORKLOAD_LABELS.jobRestartHours]),
     resizable: truth(labels[WORKLOAD_LABELS.jobResizable]),
+    ...(isSaid(WORKLOAD_LABELS.jobCheckpointGb)
+      ? { checkpointGb: decimalOf(labels[WORKLOAD_LABELS.jobCheckpointGb]) }
+      : {}),
+    ...(isSaid(WORKLOAD_LABELS.jobDataGb) ? { dataGb: decimalOf(labels[WORKLOAD_LABELS.jobDataGb]) } : {}),
   };
   if (isSaid(WORKLOAD_LABELS.jobWorkLeftHours)) {
     if (leftHours === null || leftAt === null) return { job: { ...job, workLeftHours: leftHours } };
@@ -215,7 +227,7 @@ function positive(text: string | undefined): number | null {
   return Number.isFinite(value) && value > 0 ? value : null;
 }
 
-const hoursOf = (text: string | undefined): number | null =>
+const decimalOf = (text: string | undefined): number | null =>
   text !== undefined && /^\d{1,6}(?:\.\d{1,9})?$/.test(text) ? Number(text) : null;
 
 const BASIC_INSTANT = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)?(Z|[+-]\d\d(?:\d\d)?)?$/;
@@ -254,9 +266,10 @@ const FORMS: readonly Form[] = [
   },
   {
     labels: [WORKLOAD_LABELS.jobWorkLeftHours, WORKLOAD_LABELS.jobRestartHours],
-    read: hoursOf,
+    read: decimalOf,
     is: 'no number of hours',
   },
+  { labels: [WORKLOAD_LABELS.jobCheckpointGb, WORKLOAD_LABELS.jobDataGb], read: decimalOf, is: 'no number of GB' },
   {
     labels: [WORKLOAD_LABELS.jobDeadline, WORKLOAD_LABELS.jobStartedAt, WORKLOAD_LABELS.jobWorkLeftAt],
     read: instant,

@@ -11,6 +11,7 @@ import type { PeakSchedule } from '../price/peak.js';
 import type { Term } from '../usage.js';
 import type {
   DemandSeries,
+  EgressOffer,
   FleetFacts,
   GpuOffer,
   LeaseView,
@@ -76,5 +77,7 @@ export interface RecordedHistory {
   /** Throughputs that the organisation has measured up to `to`, oldest first; absent: none. */
   readonly measurements?: readonly TakenMeasurement[];
   offersAt(instant: number): readonly GpuOffer[];
+  /** Absent: no price of data is known. */
+  egressAt?(instant: number): readonly EgressOffer[];
   pricesAt(series: DemandSeries, instant: number): SeriesPrices;
 }

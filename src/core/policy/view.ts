@@ -200,6 +200,10 @@ export interface JobFacts {
   readonly restartHours: number | null;
   /** Whether its number of GPUs may change while it runs. */
   readonly resizable: boolean | null;
+  /** Size of its checkpoint in GB, stated or measured; null or absent: unknown, which is never 0. */
+  readonly checkpointGb?: number | null;
+  /** Data that it reads and that has to be sent along to another region, in GB; null or absent: unknown. */
+  readonly dataGb?: number | null;
 }
 
 /** The performance of one GPU of a model for a workload, measured or predicted. */
@@ -219,6 +223,8 @@ export interface WorkloadView {
   readonly kind: string | null;
   readonly provider: string | null;
   readonly region: string | null;
+  /** The zone in which it runs; absent: several, or unknown. */
+  readonly zone?: string;
   readonly sku: string | null;
   readonly gpuModel: string | null;
   readonly term: Term | null;
@@ -256,6 +262,16 @@ export interface GpuOffer {
   readonly term: Term;
   /** GPUs of one instance. */
   readonly gpus: number;
+  readonly rate: Rate;
+  readonly source: string;
+}
+
+/** The price of data that leaves a place, in the view's currency, per GiB. */
+export interface EgressOffer {
+  readonly provider: string;
+  readonly sku: string;
+  /** Null: it holds everywhere. */
+  readonly region: string | null;
   readonly rate: Rate;
   readonly source: string;
 }
@@ -299,6 +315,8 @@ export interface PolicyView {
   readonly budgets: readonly { readonly budget: Budget; readonly state: BudgetState }[];
   readonly workloads: readonly WorkloadView[];
   readonly offers: readonly GpuOffer[];
+  /** Absent: none is known. */
+  readonly egress?: readonly EgressOffer[];
   readonly spotMarkets: readonly SpotMarket[];
   readonly leases: readonly LeaseView[];
   /** Absent: no evaluated policy uses them. */

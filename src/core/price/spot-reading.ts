@@ -8,6 +8,7 @@
  */
 import { compareRates } from './price-book.js';
 import type { Price, PriceEvent } from './price.js';
+import { regionOfZone } from './zone.js';
 
 /** Whether spot of a model could be had at a place at an instant, and at what price per instance-hour. */
 export interface SpotReading {
@@ -93,11 +94,8 @@ export function spotPrices(
   return events;
 }
 
-/**
- * The region of an availability zone: its name and one letter (Amazon EC2 User Guide, "Regions and Zones"). Null: it is
- * not the name of such a zone.
- */
-const regionOf = (zone: string): string | null => /^([a-z]+(?:-[a-z]+)+-\d+)[a-z]$/.exec(zone)?.[1] ?? null;
+/** Of the clouds only AWS prices spot by zone and on demand by region. */
+const regionOf = (zone: string): string | null => regionOfZone('AWS', zone);
 
 const placeOf = ({ provider, sku }: Price, region: string): string => `${provider}\u0001${sku}\u0001${region}`;
 

@@ -56,6 +56,8 @@ interface Span extends Interval {
   readonly meteredParts: number | null;
   /** The last metered usage before the action, by term and resource; null: none. */
   readonly ranBefore: RanBefore | null;
+  /** For a moved world: when its restart was over; Infinity: it has not begun again. */
+  readonly upAt: number;
   /** For a shifted world: the time at which the one piece would have been done. */
   readonly doneAt: number;
 }
@@ -132,6 +134,10 @@ function spanOf(member: Member, effects: readonly AppliedEffect[], pieces: reado
     claimedUntil,
     meteredParts: heldAtOnce(own, { start: from - DAY_MS, end: from }),
     ranBefore: lastBefore(own, from),
+    upAt:
+      world.kind === 'moved'
+        ? Math.min(...own.flatMap(({ record }) => (record.start >= from ? [record.start] : []))) + world.restartMs
+        : from,
     doneAt: from + Number(shifted),
   };
 }
@@ -153,6 +159,7 @@ function chainHours(
 ): HourSaving[] {
   const byHour = hourIndex(pieces);
   const savings: HourSaving[] = [];
+  const sent = new Set<string>();
   const first = hourOf(Math.min(Infinity, ...spans.map(({ start }) => start)));
   const last = Math.min(until, Math.max(-Infinity, ...spans.map(({ claimedUntil }) => claimedUntil)));
   for (let hour = first; hour < last; hour += HOUR_MS) {
@@ -161,18 +168,29 @@ function chainHours(
     const found = new Map<string, HourSaving>();
     for (const window of windowsOf(hour, spans)) {
       for (const saving of windowSavings(window, spans, own, heard, contextOf))
-        found.set(saving.action, added(found.get(saving.action), saving));
+        found.set(saving.action, added(found.get(saving.action), withEgress(saving, spans, sent)));
     }
     savings.push(...found.values());
   }
   return savings;
 }
 
+/**
+ * The first hour that counts bears what a move sent to another region. It is stated with the recommendation, and is in
+ * no metered cost. @param sent actions that have borne it
+ */
+function withEgress(saving: HourSaving, spans: readonly Span[], sent: Set<string>): HourSaving {
+  const world = spans.find(({ member }) => member.counterfactual.action === saving.action)?.member.counterfactual.world;
+  if (world?.kind !== 'moved' || saving.reason !== null || sent.has(saving.action)) return saving;
+  sent.add(saving.action);
+  return { ...saving, actual: saving.actual + world.egress.nanos };
+}
+
 /** The hour, cut where an action begins, ends, or stops to claim. */
 function windowsOf(hour: number, spans: readonly Span[]): Interval[] {
   const cuts = new Set(
     spans
-      .flatMap(({ start, end, claimedUntil, doneAt }) => [start, end, claimedUntil, doneAt])
+      .flatMap(({ start, end, claimedUntil, upAt, doneAt }) => [start, end, claimedUntil, upAt, doneAt])
       .filter((at) => at > hour && at < hour + HOUR_MS),
   );
   const bounds = [hour, ...[...cuts].sort((a, b) => a - b), hour + HOUR_MS];
@@ -268,12 +286,23 @@ function undone(level: Level, span: Span, window: Interval): Level {
       return hasMoreSpot(own, span.ranBefore, window)
         ? [...others, ...own.flatMap((piece) => splitBySpot(piece, world.spotRatio))]
         : level;
+    case 'moved':
+      return [...others, ...own.flatMap((piece) => movedBack(piece, world.key, span))];
     case 'size':
       return [
         ...others,
         ...runsOf(own).map(({ resource, start, end }) => heldBy(resource, world.holding, targets, { start, end })),
       ];
   }
+}
+
+/** What ran from the move on, after its restart, at the place and under the term before. */
+function movedBack(piece: Piece, key: PriceKey, { start: movedAt, upAt }: Span): Piece[] {
+  const { record } = piece;
+  // Until it has been ended there, it is the same in both worlds.
+  if (record.start < movedAt) return [piece];
+  const start = Math.max(record.start, upAt);
+  return start >= record.end ? [] : [{ ...piece, record: { ...record, ...key, account: record.account, start } }];
 }
 
 /** Never more than the meter saw before: what the fleet says beyond it was not billed by the same measure. */

@@ -8,9 +8,10 @@
  */
 import type { Action } from '../action/action.js';
 import type { PriceKey } from '../cost/cost.js';
-import type { Effect, FleetTarget, Purchase } from '../fleet/fleet.js';
+import type { Effect, FleetTarget, Move, Purchase } from '../fleet/fleet.js';
 import { groupOf, isOf } from '../fleet/membership.js';
-import type { Money } from '../money.js';
+import { parseDecimal } from '../decimal.js';
+import { nanosOf, type Money } from '../money.js';
 import type { SavingsEstimate } from '../policy/policy.js';
 import type { Upfront } from '../price/price.js';
 import type { Change, PurchasePlace, RecommendedAction } from '../policy/recommendation.js';
@@ -55,6 +56,7 @@ export type WorldUnknown =
   | 'was-not-running'
   | 'size-unknown' // GPUs or replicas were not reported
   | 'term-unknown'
+  | 'egress-unknown' // a move to another region whose price nobody stated
   | 'no-immediate-effect' // bounds that did not bind when they were set
   | 'commitment-unknown'; // a purchase whose SKU, term or units cannot be read
 
@@ -71,6 +73,8 @@ export interface Holding {
  * - `held`: the same GPUs, hour after hour, until they are raised above `afterParts` again by whomever.
  * - `term`: the hours that were used, of them `spotRatio` on spot and the rest on demand.
  * - `size`: the hours in which an instance (or pod) ran, each of them of this SKU and size.
+ * - `moved`: the hours that were used, without those of the restart, at the place and under the term before; what the move
+ *   sent to another region is a cost of the first hour.
  * - `shifted`: as much GPU time as was used in the end, in one piece from the start, on all replicas that it had.
  * - `commitment`: the covered hours on demand, against the whole commitment, used or not.
  * - `plan`: the same of a savings plan, which is a spend per hour and covers whatever its rates name.
@@ -79,6 +83,7 @@ export type World =
   | { readonly kind: 'held'; readonly holdings: readonly Holding[]; readonly afterParts: number }
   | { readonly kind: 'term'; readonly spotRatio: number }
   | { readonly kind: 'size'; readonly holding: Holding }
+  | { readonly kind: 'moved'; readonly key: PriceKey; readonly restartMs: number; readonly egress: Money }
   | { readonly kind: 'shifted'; readonly holdings: readonly Holding[] }
   | Commitment
   | SpendPlan
@@ -143,7 +148,7 @@ export interface Counterfactual {
  * (READINGS_DAYS). Scaled: one week, the longest cycle that load is forecast by. Moved or resized: a quarter; these
  * claim used hours only. Shifted: off-peak-shift's own horizon.
  */
-const HORIZON_DAYS = { stop: 14, scale: 7, term: 90, size: 90, shifted: 7 } as const;
+const HORIZON_DAYS = { stop: 14, scale: 7, term: 90, size: 90, moved: 90, shifted: 7 } as const;
 
 const UPFRONTS: readonly Upfront[] = ['none', 'partial', 'all'];
 
@@ -245,6 +250,8 @@ function worldOf(
       return before.gpus === null || before.sku === null
         ? unknown('size-unknown')
         : { kind: 'size', holding: { key: keyOf(before, before.term), gpuParts: partsOf(before.gpus), units: 1 } };
+    case 'move':
+      return movedWorld(effect, before, recommended);
   }
 }
 
@@ -296,6 +303,21 @@ function holdingsOf(before: FleetTarget, gpus: number): Holding[] {
 function shiftedWorld(before: FleetTarget): World {
   const holdings = before.gpus === null || before.gpus === 0 ? [] : holdingsOf(before, before.gpus);
   return holdings.length === 0 ? unknown('size-unknown') : { kind: 'shifted', holdings };
+}
+
+/** The egress is the stated one of the recommendation; within a region there is none. */
+function movedWorld(effect: Move, before: FleetTarget, recommended: RecommendedSaving | null): World {
+  if (before.term === null || before.region === null || before.sku === null) return unknown('term-unknown');
+  const { egress, restartHours } = recommended?.change ?? {};
+  const stated = typeof egress === 'string' ? parseDecimal(egress) : null;
+  const nanos = stated === null ? (effect.region === before.region ? 0n : null) : nanosOf(stated);
+  if (nanos === null) return unknown('egress-unknown');
+  return {
+    kind: 'moved',
+    key: keyOf(before, before.term),
+    restartMs: typeof restartHours === 'number' ? restartHours * HOUR_MS : 0,
+    egress: { nanos, currency: recommended?.currency ?? '' },
+  };
 }
 
 /** The scope of a reservation: the place of its recommendation, at its term. */
@@ -353,6 +375,13 @@ export function undoes(later: Effect, earlier: Counterfactual): boolean {
     }
     case 'set-spot-ratio':
       return later.kind === 'set-spot-ratio' && world.kind === 'term' && later.spotRatio <= world.spotRatio;
+    case 'move':
+      return (
+        later.kind === 'move' &&
+        world.kind === 'moved' &&
+        later.region === world.key.region &&
+        later.term === world.key.term
+      );
     case 'resize':
       return later.kind === 'resize' && world.kind === 'size' && later.sku === world.holding.key.sku;
     default:

@@ -43,6 +43,9 @@ export function viewAt(history: RecordedHistory, asOf: number, changed: Changed)
     get offers() {
       return history.offersAt(asOf);
     },
+    get egress() {
+      return history.egressAt?.(asOf) ?? [];
+    },
     demand: history.demand.flatMap((series, index) => demandAt(history, series, asOf, changed.committed(index))),
     resources: history.resources.flatMap((resource) => resourceAt(resource, asOf)),
     workloads: history.workloads.flatMap((one) => changed.workload(workloadAt(one, asOf)) ?? []),

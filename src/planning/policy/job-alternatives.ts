@@ -14,18 +14,19 @@ import type { Alternative, PendingAlternative } from './alternatives.js';
 import { asRecorded } from './job-cases.js';
 import { cheapestSchedule } from './job-optimum.js';
 import { EVALUATION_MS, runJob, type JobCase, type JobSize, type JobSlot, type JobState } from './job-run.js';
-import { jobMeasures } from './jobs.js';
+import { jobMeasures, type JobPlaces } from './jobs.js';
 import type { CostSteps } from './steps.js';
 
 /** Policies that have something to say of jobs; beside any other there is nothing to compare. */
 const OF_JOBS: ReadonlySet<string> = new Set(['off-peak-shift', 'spot-shift', 'budget-brake', 'ramp']);
 
-/** @param sizes beside their own that the policy gave jobs, by name: the optimum may have them too */
+/** @param sizes @param been beside their own that the policy gave jobs, by name: the optimum may have them too */
 export function jobAlternatives(
   jobs: readonly JobCase[],
   policy: string,
   steps: CostSteps,
   sizes: ReadonlyMap<string, readonly JobSize[]>,
+  been: ReadonlyMap<string, JobPlaces> = new Map(),
 ): PendingAlternative[] {
   if (!OF_JOBS.has(policy) || jobs.length === 0) return [];
   const ruled =
@@ -60,7 +61,10 @@ export function jobAlternatives(
       : []),
     () => ({
       name: 'clairvoyant',
-      cost: jobs.reduce((sum, job) => sum + optimumOf(job, steps, sizes.get(job.name) ?? []), 0),
+      cost: jobs.reduce(
+        (sum, job) => sum + optimumOf(job, steps, sizes.get(job.name) ?? [], been.get(job.name) ?? NOWHERE_ELSE),
+        0,
+      ),
     }),
   ];
 }
@@ -100,7 +104,9 @@ function bySpotRule(
   };
 }
 
-function optimumOf(job: JobCase, steps: CostSteps, sizes: readonly JobSize[]): number {
+const NOWHERE_ELSE: JobPlaces = { places: [], sent: new Map() };
+
+function optimumOf(job: JobCase, steps: CostSteps, sizes: readonly JobSize[], { places, sent }: JobPlaces): number {
   const { cost, doneAt } = asRecorded(job, steps);
   if ((!job.mayMove && sizes.length === 0) || doneAt === null) return cost;
   const until = Math.max(job.deadline ?? 0, doneAt);
@@ -110,6 +116,8 @@ function optimumOf(job: JobCase, steps: CostSteps, sizes: readonly JobSize[]): n
       first: job.first,
       restartMs: job.restartMs,
       sizes,
+      elsewhere: places.map(({ slots }) => slotsUntil(slots, until)),
+      sent,
       ...(job.mayMove ? {} : { modes: [job.own] }),
     },
     cost,

@@ -98,6 +98,7 @@ function caseOf(
     first: { held: work.isWhole ? IDLE : own, restartLeftMs: 0, workLeftMs: inMs(work.hours) },
     restartMs: inMs(job.restartHours),
     slots,
+    slotsAt: (place) => slotsThere(history, { ...facts, ...place }, slots, gpus),
     hasMarket: marketOf(history, facts) !== null,
   };
   return asRecorded(found, new CostSteps(history)).doneAt === null ? 'its work does not end within the window' : found;
@@ -157,6 +158,68 @@ function slotsOf(
     }
   }
   return slots;
+}
+
+/**
+ * The same stretches at another place. Spot is there in a stretch only if every reading in it says so; where one is
+ * missing it is not verified, and is paid on demand.
+ */
+function slotsThere(
+  history: RecordedHistory,
+  facts: WorkloadView,
+  own: readonly JobSlot[],
+  gpus: number,
+): JobSlot[] | null {
+  const there: WorkloadView = { ...facts, region: facts.zone ?? facts.region };
+  const market = marketOf(history, there);
+  const prices = new Map<number, readonly [onDemand: number | null, spot: number | null]>();
+  const slots: JobSlot[] = [];
+  for (const { from, ms } of own) {
+    const hour = hourOf(from);
+    if (!prices.has(hour)) prices.set(hour, pricesThere(history, facts, hour));
+    const [onDemand, spot] = prices.get(hour) ?? [null, null];
+    if (onDemand === null) return null;
+    const factor = gpus * peakOf(history, hour);
+    const isThere = market === null ? null : seenWithin(market, from, from + ms);
+    const isVerified = spot !== null && isThere !== null;
+    slots.push({
+      from,
+      ms,
+      onDemand: onDemand * factor,
+      spot: !isVerified ? onDemand * factor : isThere ? spot * factor : null,
+      isVerified,
+    });
+  }
+  return slots;
+}
+
+/** Both terms in an hour: of the zone where it has a price of its own, otherwise of its region. */
+function pricesThere(
+  history: RecordedHistory,
+  { provider, sku, region, zone }: WorkloadView,
+  hour: number,
+): readonly [onDemand: number | null, spot: number | null] {
+  const offers = history.offersAt(hour).filter((offer) => offer.provider === provider && offer.sku === sku);
+  const priceOf = (term: Term): number | null => {
+    for (const place of [zone ?? null, region]) {
+      const found = offers.filter((offer) => place !== null && offer.term === term && offer.region === place);
+      if (found.length > 0) return Math.min(...found.map(({ rate }) => gpuHour(rate)));
+    }
+    return null;
+  };
+  return [priceOf('on-demand'), priceOf('spot')];
+}
+
+/** Whether spot was there in all of [from, to); null: some of it was not looked at, and none seen without. */
+function seenWithin(market: SpotMarket, from: number, to: number): boolean | null {
+  const tickMs = market.tickSeconds * 1000;
+  let all: boolean | null = true;
+  for (let tick = Math.floor((from - market.from) / tickMs); market.from + tick * tickMs < to; tick++) {
+    const seen = market.available[tick] ?? null;
+    if (seen === false) return false;
+    if (seen === null) all = null;
+  }
+  return all;
 }
 
 const marketOf = ({ spotMarkets }: RecordedHistory, { provider, gpuModel, region }: WorkloadView): SpotMarket | null =>

@@ -10,7 +10,7 @@
  */
 import { HOUR_MS } from '../../core/time.js';
 import { IDLE, ON_DEMAND, SPOT, type Mode } from '../spot/problem.js';
-import { spendSlot, type JobSize, type JobSlot, type JobState } from './job-run.js';
+import { spendSlot, wayOf, type JobSize, type JobSlot, type JobState } from './job-run.js';
 
 export interface ScheduleProblem {
   /** In order, without a gap, up to the instant by which the work has to be done. */
@@ -19,6 +19,10 @@ export interface ScheduleProblem {
   readonly restartMs: number;
   /** Sizes that it may have beside its own. */
   readonly sizes?: readonly JobSize[];
+  /** The same slots at other places, from the place numbered 1 on. */
+  readonly elsewhere?: readonly (readonly JobSlot[])[];
+  /** What the data costs from place to place (`wayOf`); a way that is not named is not open. */
+  readonly sent?: ReadonlyMap<string, number>;
   /** The permitted modes; absent: all, and none. If only spot is permitted, it waits while spot is gone. */
   readonly modes?: readonly Mode[];
 }
@@ -28,6 +32,13 @@ interface Way {
   readonly cost: number;
 }
 
+/** A place of null: where its checkpoint lies. */
+interface Machine {
+  readonly mode: Mode;
+  readonly size?: JobSize;
+  readonly place: number | null;
+}
+
 const MODES: readonly Mode[] = [IDLE, SPOT, ON_DEMAND];
 
 /**
@@ -35,25 +46,32 @@ const MODES: readonly Mode[] = [IDLE, SPOT, ON_DEMAND];
  * @returns currency units; Infinity: it cannot be done in time
  */
 export function cheapestSchedule(
-  { slots, first, restartMs, sizes = [], modes = MODES }: ScheduleProblem,
+  { slots, first, restartMs, sizes = [], elsewhere = [], sent = new Map(), modes = MODES }: ScheduleProblem,
   known = Infinity,
 ): number {
   if (first.workLeftMs <= 0) return 0;
   // The least that an hour of its own work takes, and the least share of its own machines' hours that it costs.
   const fastest = Math.max(1, ...sizes.map(({ speed }) => speed));
   const leanest = Math.min(1, ...sizes.map(({ share, speed }) => share / speed));
-  const machines = modes.flatMap((mode) =>
-    mode === IDLE ? [{ mode }] : [{ mode }, ...sizes.map((size) => ({ mode, size }))],
+  const places = [slots, ...elsewhere];
+  const machines = modes.flatMap((mode): Machine[] =>
+    mode === IDLE
+      ? [{ mode, place: null }]
+      : places.flatMap((_, place) => [{ mode, place }, ...sizes.map((size) => ({ mode, size, place }))]),
   );
-  const { timeLeft, cheapest } = aheadOf(slots);
+  const { timeLeft, cheapest } = aheadOf(places);
   let best = known;
   let ways: readonly Way[] = [{ state: first, cost: 0 }];
-  slots.forEach((slot, at) => {
+  slots.forEach((own, at) => {
     const next = new Map<number, Way[]>();
     for (const { state, cost } of ways) {
-      machines.forEach(({ mode, size }: { readonly mode: Mode; readonly size?: JobSize }, machine) => {
+      machines.forEach(({ mode, size, place }, machine) => {
+        const from = state.place ?? 0;
+        const slot = places[place ?? from]?.[at] ?? own;
+        const egress = place === null || place === from ? 0 : sent.get(wayOf(from, place));
+        if (egress === undefined) return;
         if (mode === SPOT && slot.spot === null && modes.includes(IDLE)) return;
-        const spent = spendSlot(slot, state, mode, restartMs, size);
+        const spent = spendSlot(slot, state, mode, restartMs, size, { place: place ?? from, egress });
         const whole = cost + spent.cost;
         const { restartLeftMs, workLeftMs } = spent.state;
         if (workLeftMs <= 0) {
@@ -66,7 +84,7 @@ export function cheapestSchedule(
           whole + (workLeftMs / HOUR_MS) * leanest * (cheapest[at + 1] ?? 0) >= best
         )
           return;
-        const name = restartLeftMs * machines.length + machine;
+        const name = (restartLeftMs * machines.length + machine) * places.length + (spent.state.place ?? 0);
         const alike = next.get(name);
         if (alike === undefined) next.set(name, [{ state: spent.state, cost: whole }]);
         else alike.push({ state: spent.state, cost: whole });
@@ -78,13 +96,17 @@ export function cheapestSchedule(
 }
 
 /** Before each slot: the time that there is, and the least that an hour costs from there on. */
-function aheadOf(slots: readonly JobSlot[]): { readonly timeLeft: Float64Array; readonly cheapest: Float64Array } {
+function aheadOf(places: readonly (readonly JobSlot[])[]): {
+  readonly timeLeft: Float64Array;
+  readonly cheapest: Float64Array;
+} {
+  const slots = places[0] ?? [];
   const timeLeft = new Float64Array(slots.length + 1);
   const cheapest = new Float64Array(slots.length + 1).fill(Infinity);
   for (let at = slots.length - 1; at >= 0; at--) {
-    const { ms, onDemand, spot } = slots[at]!;
-    timeLeft[at] = timeLeft[at + 1]! + ms;
-    cheapest[at] = Math.min(cheapest[at + 1]!, onDemand, spot ?? Infinity);
+    timeLeft[at] = timeLeft[at + 1]! + slots[at]!.ms;
+    const prices = places.flatMap((there) => [there[at]?.onDemand ?? Infinity, there[at]?.spot ?? Infinity]);
+    cheapest[at] = Math.min(cheapest[at + 1]!, ...prices);
   }
   return { timeLeft, cheapest };
 }

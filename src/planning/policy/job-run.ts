@@ -8,6 +8,7 @@
  * The invariant: work left never grows, and work that is not done when the window ends is paid all the same, so that
  * nobody saves by leaving it.
  */
+import type { WorkloadView } from '../../core/policy/policy.js';
 import { HOUR_MS, MINUTE_MS } from '../../core/time.js';
 import { IDLE, ON_DEMAND, SPOT, type Mode } from '../spot/problem.js';
 import type { CostSteps } from './steps.js';
@@ -37,10 +38,30 @@ export interface JobState {
   readonly held: Mode;
   /** The size of the held machines; absent: the job's own. */
   readonly size?: JobSize;
+  /** Where its checkpoint lies: the number of one of its places; absent: where it was at first. */
+  readonly place?: number;
   /** The remaining restart of the held machine. */
   readonly restartLeftMs: number;
   /** The remaining work on its own GPUs. */
   readonly workLeftMs: number;
+}
+
+/** Another place than its own at first, to which a policy has moved it. */
+export interface JobPlace {
+  /** From 1. */
+  readonly no: number;
+  readonly facts: Pick<WorkloadView, 'provider' | 'region' | 'sku'> & { readonly zone?: string };
+  /** As the job's own slots, there. */
+  readonly slots: readonly JobSlot[];
+}
+
+/** A way by the numbers of its ends; 0 is the job's place at first. */
+export const wayOf = (from: number, to: number): string => `${from} ${to}`;
+
+/** Where a machine is wanted, and what is paid once for the data that goes there. */
+export interface Destination {
+  readonly place: number;
+  readonly egress: number;
 }
 
 export interface SpentSlot {
@@ -54,7 +75,9 @@ export interface SpentSlot {
 /**
  * A slot in a mode. Spot that is gone holds nothing and costs nothing; once the work is done only the time until then
  * is paid.
+ * @param slot at the place where the machines are wanted
  * @param size of the machines that are wanted; absent: the job's own. Another size than is held is another start
+ * @param to absent: where its checkpoint lies. Another place is another start, and what is sent is paid with it
  */
 export function spendSlot(
   { ms, onDemand, spot }: JobSlot,
@@ -62,26 +85,40 @@ export function spendSlot(
   wanted: Mode,
   restartMs: number,
   size?: JobSize,
+  to: Destination = { place: state.place ?? 0, egress: 0 },
 ): SpentSlot {
   if (state.workLeftMs <= 0) return { state, cost: 0, ranMs: 0, isStart: false };
   if (wanted === IDLE || (wanted === SPOT && spot === null))
-    return { state: { held: IDLE, restartLeftMs: 0, workLeftMs: state.workLeftMs }, cost: 0, ranMs: 0, isStart: false };
+    return {
+      state: { held: IDLE, restartLeftMs: 0, workLeftMs: state.workLeftMs, ...at(state.place) },
+      cost: 0,
+      ranMs: 0,
+      isStart: false,
+    };
   const { share, speed } = size ?? OWN;
-  const isStart = wanted !== state.held || share !== (state.size ?? OWN).share;
+  const isElsewhere = to.place !== (state.place ?? 0);
+  const isStart = isElsewhere || wanted !== state.held || share !== (state.size ?? OWN).share;
   const restart = isStart ? restartMs : state.restartLeftMs;
   const ranMs = Math.min(ms, restart + state.workLeftMs / speed);
   const lost = Math.min(ranMs, restart);
   const workLeftMs = restart + state.workLeftMs / speed <= ms ? 0 : state.workLeftMs - (ranMs - lost) * speed;
   const perHour = (wanted === SPOT ? (spot ?? onDemand) : onDemand) * share;
   return {
-    state: { held: wanted, restartLeftMs: restart - lost, workLeftMs, ...(size === undefined ? {} : { size }) },
-    cost: (ranMs / HOUR_MS) * perHour,
+    state: {
+      held: wanted,
+      restartLeftMs: restart - lost,
+      workLeftMs,
+      ...(size === undefined ? {} : { size }),
+      ...at(to.place),
+    },
+    cost: (ranMs / HOUR_MS) * perHour + (isElsewhere ? to.egress : 0),
     ranMs,
     isStart,
   };
 }
 
 const OWN: JobSize = { share: 1, speed: 1 };
+const at = (place = 0): Pick<JobState, 'place'> => (place === 0 ? {} : { place });
 
 /** A job that can be run again. */
 export interface JobCase {
@@ -95,6 +132,8 @@ export interface JobCase {
   readonly speedAt: (gpus: number) => number | null;
   /** The term that it has: SPOT or ON_DEMAND. */
   readonly own: Mode;
+  /** Its slots at another place of the same machines; null: a price from `since` on, or the place, is unknown. */
+  readonly slotsAt: (place: JobPlace['facts']) => readonly JobSlot[] | null;
   /** Somebody looks at spot where it runs. */
   readonly hasMarket: boolean;
   /** Its owner lets it be stopped and moved. */
@@ -129,6 +168,8 @@ export class JobRun {
   private readonly paid: Float64Array;
   private starts = 0;
   private unverifiedMs = 0;
+  /** On demand where it was last, which is where the rest is paid. */
+  private onDemand: number | null = null;
 
   constructor(
     private readonly job: JobCase,
@@ -139,8 +180,9 @@ export class JobRun {
     this.paid = steps.none();
   }
 
-  spend(slot: JobSlot, wanted: Mode, size?: JobSize): void {
-    const { state, cost, ranMs, isStart } = spendSlot(slot, this.state, wanted, this.job.restartMs, size);
+  spend(slot: JobSlot, wanted: Mode, size?: JobSize, to?: Destination): void {
+    const { state, cost, ranMs, isStart } = spendSlot(slot, this.state, wanted, this.job.restartMs, size, to);
+    this.onDemand = slot.onDemand;
     this.state = state;
     if (isStart) this.starts++;
     if (wanted === SPOT && !slot.isVerified) this.unverifiedMs += ranMs * (size ?? OWN).share;
@@ -166,7 +208,7 @@ export class JobRun {
       ? state.workLeftMs + (state.held === ON_DEMAND && state.size === undefined ? state.restartLeftMs : job.restartMs)
       : 0;
     const end = last === undefined ? job.since : last.from + last.ms;
-    const rest = (restMs / HOUR_MS) * (last?.onDemand ?? 0);
+    const rest = (restMs / HOUR_MS) * (this.onDemand ?? last?.onDemand ?? 0);
     const paid = this.paid.slice();
     paid[paid.length - 1] = (paid.at(-1) ?? 0) + rest;
     const lateMs = job.deadline === null ? 0 : Math.max(0, (this.doneAt ?? end + restMs) - job.deadline);

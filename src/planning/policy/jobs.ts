@@ -11,7 +11,7 @@ import type { FleetFacts, WorkloadView } from '../../core/policy/policy.js';
 import { HOUR_MS, parseInstant } from '../../core/time.js';
 import { IDLE, ON_DEMAND, SPOT, type Mode } from '../spot/problem.js';
 import type { JobOrReason } from './job-cases.js';
-import { JobRun, type JobBill, type JobCase, type JobSize } from './job-run.js';
+import { JobRun, wayOf, type JobBill, type JobCase, type JobPlace, type JobSize } from './job-run.js';
 import type { CostSteps } from './steps.js';
 
 export class ReplayedJob {
@@ -26,6 +26,11 @@ export class ReplayedJob {
   /** Undefined: its own. */
   private size: JobSize | undefined;
   private readonly tried = new Map<number, JobSize>();
+  /** Where it is; null: where it was at first. */
+  private place: JobPlace | null = null;
+  private readonly been = new Map<string, JobPlace>();
+  /** What was paid for data from one place to another, by their numbers. */
+  private readonly sent = new Map<string, number>();
   private changedAt: number | null = null;
   private next = 0;
 
@@ -64,6 +69,7 @@ export class ReplayedJob {
         : one.job.startedAt;
     return {
       ...one,
+      ...(isRestored || this.place === null ? {} : hereAt(one, this.place)),
       term: (isRestored ? job.own : this.term) === SPOT ? 'spot' : 'on-demand',
       fleet: {
         ...known,
@@ -84,11 +90,17 @@ export class ReplayedJob {
     this.pausedUntil = null;
     this.size = undefined;
     this.term = this.job?.own ?? this.term;
+    this.place = null;
   }
 
   /** Sizes beside its own that it was given. */
   get sizes(): readonly JobSize[] {
     return [...this.tried.values()];
+  }
+
+  /** Places that it was moved to, and the price of each way that it went. */
+  get places(): JobPlaces {
+    return { places: [...this.been.values()], sent: this.sent };
   }
 
   /**
@@ -98,7 +110,7 @@ export class ReplayedJob {
   change(action: string, change: Change, at: number): boolean {
     const { job, run } = this;
     if (job === null || run === null || run.doneAt !== null || at < job.since) return false;
-    const now = (): string => [this.term, this.isPaused(at), this.size?.share].join(' ');
+    const now = (): string => [this.term, this.isPaused(at), this.size?.share, this.place?.no].join(' ');
     const before = now();
     const isDone = this.take(action, change, job);
     if (now() !== before) this.changedAt = at;
@@ -110,6 +122,7 @@ export class ReplayedJob {
     switch (action) {
       case 'MoveToSpot':
       case 'MoveToOnDemand':
+        if (typeof change['region'] === 'string' && !this.moveTo(change, job)) return false;
         this.term = action === 'MoveToSpot' ? SPOT : ON_DEMAND;
         return true;
       case 'MoveToOffPeak':
@@ -139,6 +152,27 @@ export class ReplayedJob {
     }
   }
 
+  /** False: what it costs there, or to get there, is unknown. */
+  private moveTo(change: Change, job: JobCase): boolean {
+    const text = (name: string): string | null => (typeof change[name] === 'string' ? change[name] : null);
+    const [provider, region, zone, sku] = [text('provider'), text('region'), text('zone'), text('sku')];
+    const egress = Number(text('egress') ?? Number.NaN);
+    if (!Number.isFinite(egress)) return false;
+    const from = this.run?.state.place ?? 0;
+    const name = JSON.stringify([provider, region, zone, sku]);
+    let place = this.been.get(name);
+    if (place === undefined) {
+      const facts = { provider, region, sku, ...(zone === null ? {} : { zone }) };
+      const slots = job.slotsAt(facts);
+      if (slots === null) return false;
+      place = { no: this.been.size + 1, facts, slots };
+      this.been.set(name, place);
+    }
+    this.sent.set(wayOf(from, place.no), egress);
+    this.place = place;
+    return true;
+  }
+
   private resize(replicas: number, job: JobCase): boolean {
     if (replicas === job.replicas) {
       this.size = undefined;
@@ -157,7 +191,10 @@ export class ReplayedJob {
     const { job, run } = this;
     if (job === null || run === null) return;
     for (let slot = job.slots[this.next]; slot !== undefined && slot.from < instant; slot = job.slots[++this.next]) {
-      run.spend(slot, this.isPaused(slot.from) ? IDLE : this.term, this.size);
+      const to = this.place?.no ?? 0;
+      const egress = this.sent.get(wayOf(run.state.place ?? 0, to)) ?? 0;
+      const there = this.place?.slots[this.next] ?? slot;
+      run.spend(there, this.isPaused(slot.from) ? IDLE : this.term, this.size, { place: to, egress });
     }
   }
 
@@ -183,6 +220,14 @@ export class ReplayedJob {
     return this.run?.bill() ?? null;
   }
 }
+
+/** The places of a job beside its own, and what was paid for data on each way between two of them (`wayOf`). */
+export interface JobPlaces {
+  readonly places: readonly JobPlace[];
+  readonly sent: ReadonlyMap<string, number>;
+}
+
+const hereAt = ({ zone: _zone, ...one }: WorkloadView, { facts }: JobPlace): WorkloadView => ({ ...one, ...facts });
 
 export interface JobsBill {
   readonly restarts: number;

@@ -23,7 +23,7 @@ import { addBills, billHour, demanded, NO_BILL, type Commitment, type DemandBill
 import { viewAt } from './history.js';
 import { fleetsOf, isToCome, jobCases, type JobOrReason } from './job-cases.js';
 import { EVALUATION_MS, type JobSize } from './job-run.js';
-import { jobMeasures, ReplayedJob, type JobsBill } from './jobs.js';
+import { jobMeasures, ReplayedJob, type JobsBill, type JobPlaces } from './jobs.js';
 import { ReplayedResource } from './resources.js';
 import { CostSteps, finished, type Steps } from './steps.js';
 import { ReplayedWorkload, type WorkloadBill } from './workloads.js';
@@ -65,6 +65,8 @@ export interface ReplayRun {
   readonly jobs: JobsBill;
   /** Sizes beside their own that jobs were given, by name. */
   readonly jobSizes: ReadonlyMap<string, readonly JobSize[]>;
+  /** Places that jobs were moved to, by name. */
+  readonly jobPlaces: ReadonlyMap<string, JobPlaces>;
   readonly commitments: readonly Commitment[];
   readonly decisions: readonly ReplayedDecision[];
   /** Proposals whose effect the model does not know: notices, keeps, sizes of a job that nobody has measured. */
@@ -462,6 +464,7 @@ class Replay {
       },
       jobs: jobMeasures(jobs.flatMap(({ bill }) => bill ?? [])),
       jobSizes: new Map(jobs.map(({ own }) => [own.name, own.sizes])),
+      jobPlaces: new Map(jobs.map(({ own }) => [own.name, own.places])),
       paid: {
         demand: this.steps.sum(cases.demand),
         resources: this.steps.sum(cases.resources),

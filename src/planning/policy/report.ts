@@ -152,7 +152,7 @@ function pendingAlternatives(
     demand: commitmentAlternatives(history, policy, params, (index) => isKnown('demand')(onDemand.indexOf(index))),
     resources: idleAlternatives(history, policy, restartMinutesOf(request), isKnown('resources')),
     workloads: scalingAlternatives({ ...history, workloads: fleetsOf(history) }, policy, isKnown('workloads')),
-    jobs: jobAlternatives(jobs, policy.name, new CostSteps(history), run.jobSizes),
+    jobs: jobAlternatives(jobs, policy.name, new CostSteps(history), run.jobSizes, run.jobPlaces),
   };
 }
 

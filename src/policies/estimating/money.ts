@@ -53,6 +53,12 @@ export function oneTime(nanos: number): SavingsEstimate {
   return { mean, low: mean, high: mean };
 }
 
+/** The same with the ends of its interval. */
+export function onceBetween(mean: number, low: number, high: number): SavingsEstimate {
+  const whole = (nanos: number): bigint => BigInt(Math.round(nanos));
+  return { mean: whole(mean), low: whole(Math.min(low, mean)), high: whole(Math.max(high, mean)) };
+}
+
 /** A cost that is paid once, such as for one job; null: unknown. */
 export const costOnce = (nanos: number | null): bigint | null => (nanos === null ? null : BigInt(Math.round(nanos)));
 

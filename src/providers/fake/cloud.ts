@@ -281,6 +281,14 @@ export class FakeCloud {
       this.end(machine, 'gone');
       if (machine.group === null) this.launch(machine, null, false);
     }
+    if (effect.kind === 'move') {
+      this.close(machine);
+      machine.sku = effect.sku ?? machine.sku;
+      machine.region = effect.region;
+      machine.term = effect.term;
+      if (effect.term === 'spot') this.watch(machine.sku, machine.region);
+      this.boot(machine);
+    }
     if (effect.kind === 'resize') {
       const wasUp = isUp(machine);
       if (wasUp) this.close(machine);
@@ -326,7 +334,7 @@ export class FakeCloud {
 
   /** Null: it is spot, and there is none. */
   private launch(
-    { sku, region, term = 'on-demand', name, labels = {} }: MachineSpec,
+    { sku, region, term = 'on-demand', name, labels = {}, movable = false }: MachineSpec,
     group: Group | null,
     atOnce: boolean,
   ): Machine | null {
@@ -340,6 +348,7 @@ export class FakeCloud {
       sku,
       region,
       term,
+      movable,
       labels: group?.labels ?? labels,
       group: group?.name ?? null,
       state: 'starting',

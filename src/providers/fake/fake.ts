@@ -70,6 +70,7 @@ export const provider: Provider = {
       'set-spot-ratio': ['fake:Scale'],
       replace: ['fake:Terminate', 'fake:Start'],
       resize: ['fake:Resize'],
+      move: ['fake:Stop', 'fake:Start'],
       purchase: ['fake:Purchase'],
     },
   },

@@ -4,7 +4,7 @@
  */
 import type { BillingState, FleetTarget, RunState } from '../../core/fleet/fleet.js';
 import type { Term } from '../../core/usage.js';
-import { kindOf, PROVIDER } from './catalogue.js';
+import { kindOf, PROVIDER, REGIONS } from './catalogue.js';
 
 /** Tells which group a machine belongs to, on the machine's own labels. */
 export const GROUP_LABEL = 'fake:group';
@@ -15,6 +15,8 @@ export interface MachineSpec {
   readonly term?: 'on-demand' | 'spot';
   readonly name?: string;
   readonly labels?: Readonly<Record<string, string>>;
+  /** A scheduler runs its work: it is moved by its checkpoint to any region and term. */
+  readonly movable?: boolean;
 }
 
 export interface GroupSpec {
@@ -49,8 +51,9 @@ export interface Machine {
   readonly id: string;
   readonly name: string;
   sku: string;
-  readonly region: string;
-  readonly term: 'on-demand' | 'spot';
+  region: string;
+  term: 'on-demand' | 'spot';
+  readonly movable: boolean;
   labels: Readonly<Record<string, string>>;
   readonly group: string | null;
   state: RunState;
@@ -117,6 +120,7 @@ export function machineTarget(machine: Machine, account: string, now: number): F
     labels: machine.group === null ? machine.labels : { ...machine.labels, [GROUP_LABEL]: machine.group },
     launchedAt: machine.launchedAt,
     revision: String(machine.revision),
+    ...(machine.movable ? { movesTo: REGIONS.map((region) => ({ region, zone: null })) } : {}),
   };
 }
 

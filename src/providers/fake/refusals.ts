@@ -75,6 +75,14 @@ function problemWithMachine(effect: Effect, seen: FleetTarget, catalogue: Catalo
       return seen.term === 'spot' && !catalogue.spotIsUp(seen.sku ?? '', seen.region ?? '', at)
         ? because('InsufficientCapacity', 'there is no spot capacity')
         : null;
+    case 'move': {
+      const reached = seen.movesTo?.some(({ region }) => region === effect.region) ?? false;
+      if (!reached || (effect.sku !== null && kindOf(effect.sku) === undefined))
+        return because('Unreachable', `nothing starts ${effect.target} in ${effect.region}`);
+      return effect.term === 'spot' && !catalogue.spotIsUp(effect.sku ?? seen.sku ?? '', effect.region, at)
+        ? because('InsufficientCapacity', 'there is no spot capacity')
+        : null;
+    }
     case 'resize':
       if (isMember) return because('GroupMember', 'its group says what it is');
       return kindOf(effect.sku) === undefined ? because('UnknownSku', `${effect.sku} is not sold`) : null;

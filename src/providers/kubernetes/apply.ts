@@ -5,7 +5,7 @@
  * only where Karpenter (which ends the machine with its Node; Karpenter, "Disruption: Manual methods") has made it.
  */
 import type { V1Node, V1Pod } from '@kubernetes/client-node';
-import type { Effect, FleetTarget } from '../../core/fleet/fleet.js';
+import type { Effect, FleetTarget, Move } from '../../core/fleet/fleet.js';
 import type { EffectOutcome } from '../../core/ports.js';
 import { changeOf, LAST_TOKEN, refused, type Change } from './change.js';
 import { FIELD_MANAGER as fieldManager, type Cluster } from './client.js';
@@ -13,6 +13,8 @@ import { cordon, drain, mustMove } from './drain.js';
 import { write, type Written } from './failures.js';
 import { isJob, type FleetReader, type JobAddress, type WorkloadAddress } from './fleet.js';
 import { jobPatch, revisionOfJob, type JobObject } from './jobs.js';
+import { jobMove, MOVING, workloadMove } from './move.js';
+import type { Labels } from './quantity.js';
 import { RESOURCES, resourceOf } from './resources.js';
 import { addressOf, controllerOf, revisionOf, type Address, type Autoscaler, type Workload } from './objects.js';
 
@@ -24,6 +26,12 @@ const KARPENTER = 'karpenter.sh/nodepool';
 const taken = (detail: string): EffectOutcome => ({ kind: 'taken', reference: null, detail });
 const gone = (target: string): EffectOutcome => refused('missing', `${target} is not there`);
 const changed = (target: string): EffectOutcome => refused('changed', `${target} has changed since it was read`);
+
+const halfMoved = (target: string): EffectOutcome => ({
+  kind: 'half-done',
+  reference: target,
+  detail: `${target} is suspended, and is resumed at its new place when its last pod has ended`,
+});
 
 const tokenOf = (object: Workload | Autoscaler | V1Node | JobObject | null): string | undefined =>
   object?.metadata?.annotations?.[LAST_TOKEN];
@@ -45,6 +53,7 @@ export class Actor {
         return gone(effect.target);
       case 'deployment':
       case 'statefulset':
+        if (effect.kind === 'move') return this.moveWorkload(effect, token, before, address);
         return this.resize(effect, token, before, address);
       case 'node':
         return this.onNode(effect, token, before, address.name);
@@ -53,6 +62,7 @@ export class Actor {
       case 'job':
       case 'rayjob':
       case 'pytorchjob':
+        if (effect.kind === 'move') return this.moveJob(effect, token, before, address);
         return this.suspend(effect, token, before, address);
       case 'node-pool':
         return refused('not-supported', "a pool's machines are its cloud's: its own connection sizes it");
@@ -68,7 +78,8 @@ export class Actor {
     if (isJob(address)) {
       const job = await this.reader.job(address);
       if (job === null) return gone(effect.target);
-      return tokenOf(job) === token ? taken('the target carries the token') : { kind: 'absent' };
+      if (tokenOf(job) === token) return taken('the target carries the token');
+      return job.metadata?.annotations?.[MOVING] === token ? halfMoved(effect.target) : { kind: 'absent' };
     }
     const workload = await this.reader.workload(address);
     if (workload === null) return gone(effect.target);
@@ -131,6 +142,76 @@ export class Actor {
     return written.code === 409 && attempts > 1
       ? this.suspend(effect, token, before, address, attempts - 1, read)
       : written.outcome;
+  }
+
+  private async moveWorkload(
+    effect: Move,
+    token: string,
+    before: FleetTarget | null,
+    address: WorkloadAddress,
+    attempts = MOST_ATTEMPTS,
+    revision = before?.revision ?? null,
+  ): Promise<EffectOutcome> {
+    const { kind, namespace, name } = address;
+    const workload = await this.reader.workload(address);
+    if (workload === null) return gone(effect.target);
+    if (tokenOf(workload) === token) return taken('it was taken before, under the same token');
+    const read = revisionOf(workload, await this.reader.scaler(address));
+    if (revision !== null && revision !== read) return changed(effect.target);
+    const body = workloadMove(effect, token, workload, await this.labels());
+    if ('kind' in body) return body;
+    const { apps } = this.cluster;
+    const written = await write<unknown>(`patch ${kind}s.apps ${namespace}/${name}`, () =>
+      kind === 'deployment'
+        ? apps.patchNamespacedDeployment({ namespace, name, body, fieldManager })
+        : apps.patchNamespacedStatefulSet({ namespace, name, body, fieldManager }),
+    );
+    if (written.done) return taken(`its pods are replaced by pods in ${effect.zone ?? effect.region}`);
+    return written.code === 409 && attempts > 1
+      ? this.moveWorkload(effect, token, before, address, attempts - 1, read)
+      : written.outcome;
+  }
+
+  /** One step of a move; asked again under its token, it takes the next. */
+  private async moveJob(
+    effect: Move,
+    token: string,
+    before: FleetTarget | null,
+    address: JobAddress,
+    attempts = MOST_ATTEMPTS,
+    revision = before?.revision ?? null,
+  ): Promise<EffectOutcome> {
+    const { kind, namespace, name } = address;
+    const job = await this.reader.job(address);
+    if (job === null) return gone(effect.target);
+    if (tokenOf(job) === token) return taken('it was taken before, under the same token');
+    const read = revisionOfJob(job);
+    if (revision !== null && revision !== read) return changed(effect.target);
+    const step = jobMove(effect, token, kind, job, await this.reader.podsOfJob(address), await this.labels());
+    if ('kind' in step) return step;
+    if (step.step === 'wait') return halfMoved(effect.target);
+    const { group, version, plural } = RESOURCES[kind];
+    const where = { group, version, plural, namespace, name, fieldManager };
+    const { objects } = this.cluster;
+    if (step.step === 'clear') {
+      const cleared = await write<unknown>(`patch ${resourceOf(kind)}/status ${namespace}/${name}`, () =>
+        objects.patchNamespacedCustomObjectStatus({ ...where, body: { status: { startTime: null } } }),
+      );
+      if (!cleared.done) return cleared.outcome;
+      return attempts > 1 ? this.moveJob(effect, token, null, address, attempts - 1, null) : halfMoved(effect.target);
+    }
+    const { body, ends } = step;
+    const written = await write<unknown>(`patch ${resourceOf(kind)} ${namespace}/${name}`, () =>
+      objects.patchNamespacedCustomObject({ ...where, body }),
+    );
+    if (written.done) return ends ? taken(`resumed in ${effect.zone ?? effect.region}`) : halfMoved(effect.target);
+    return written.code === 409 && attempts > 1
+      ? this.moveJob(effect, token, before, address, attempts - 1, read)
+      : written.outcome;
+  }
+
+  private async labels(): Promise<Labels[]> {
+    return (await this.reader.nodes()).map(({ metadata }) => metadata?.labels ?? {});
   }
 
   private async patch(

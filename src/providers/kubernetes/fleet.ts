@@ -191,14 +191,24 @@ export class FleetReader {
   }
 
   private async jobTarget(address: JobAddress, identity: Identity): Promise<FleetTarget | null> {
-    const { kind, namespace } = address;
     const job = await this.job(address);
     if (job === null) return null;
+    const { kind } = address;
+    const owned = await this.ownedBy(address, job);
+    return this.withOwned(jobTarget(kind, job, identity, owned !== undefined), owned, identity);
+  }
+
+  private async ownedBy({ kind, namespace }: JobAddress, job: JobObject): Promise<OwnedPods | undefined> {
     const pods = await allOf(`list pods in ${namespace}`, (page) =>
       this.cluster.core.listNamespacedPod({ namespace, ...page }),
     );
-    const owned = ownedPods(pods, rayClusters([[kind, job]])).get(nameOf(kind, job));
-    return this.withOwned(jobTarget(kind, job, identity, owned !== undefined), owned, identity);
+    return ownedPods(pods, rayClusters([[kind, job]])).get(nameOf(kind, job));
+  }
+
+  /** Whether pods of a job with GPUs run or shut down. */
+  async podsOfJob(address: JobAddress): Promise<boolean> {
+    const job = await this.job(address);
+    return job !== null && (await this.ownedBy(address, job)) !== undefined;
   }
 
   async nodes(): Promise<V1Node[]> {

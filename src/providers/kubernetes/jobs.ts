@@ -15,7 +15,7 @@ import type { Effect, FleetTarget } from '../../core/fleet/fleet.js';
 import { ANY_NODE, podGpus, type PodSpec } from '../../core/fleet/pod-gpus.js';
 import type { EffectOutcome } from '../../core/ports.js';
 import { LAST_TOKEN, refused } from './change.js';
-import { managedBy, revisionOf, termOf, type Identity } from './objects.js';
+import { managedBy, revisionOf, termOf, ZONE, type Identity } from './objects.js';
 import { gpusOfParts, unitsOf, type Labels } from './quantity.js';
 import type { JobKind } from './resources.js';
 
@@ -61,11 +61,11 @@ export interface JobObject {
   };
 }
 
-const isSuspended = (kind: JobKind, { spec }: JobObject): boolean =>
+export const isSuspended = (kind: JobKind, { spec }: JobObject): boolean =>
   (kind === 'pytorchjob' ? spec?.runPolicy?.suspend : spec?.suspend) === true;
 
 /** It has ended, well or not, and holds nothing any more. */
-function hasEnded(kind: JobKind, { status }: JobObject): boolean {
+export function hasEnded(kind: JobKind, { status }: JobObject): boolean {
   if (kind === 'rayjob') return /^(?:Complete|Failed)$/.test(status?.jobDeploymentStatus ?? '');
   return (status?.conditions ?? []).some(
     ({ type, status: state }) => /^(?:Complete|Succeeded|Failed)$/.test(type) && state === 'True',
@@ -92,6 +92,12 @@ function templatesOf(kind: JobKind, { spec }: JobObject): readonly (readonly [co
   }
 }
 
+/** Templates of pods that ask for GPUs. */
+export const gpuTemplates = (kind: JobKind, job: JobObject): readonly Template[] =>
+  templatesOf(kind, job).flatMap(([, template]) =>
+    podGpus(template.spec ?? {}, ANY_NODE, null).requested ? [template] : [],
+  );
+
 const activeOf = ({ status }: JobObject): number =>
   (status?.active ?? 0) + Object.values(status?.replicaStatuses ?? {}).reduce((sum, { active = 0 }) => sum + active, 0);
 
@@ -103,7 +109,7 @@ export const isTarget = (kind: JobKind, job: JobObject): boolean =>
  * Why it is not for us to suspend or resume: a controller above it does that itself, or KubeRay takes no suspension of
  * it (KubeRay, RayJob validation).
  */
-function hindranceOf(kind: JobKind, { metadata, spec }: JobObject): string | null {
+export function hindranceOf(kind: JobKind, { metadata, spec }: JobObject): string | null {
   const owner = metadata?.ownerReferences?.find(({ controller }) => controller === true);
   // A CronJob makes Jobs and leaves those that run alone.
   if (owner !== undefined && owner.kind !== 'CronJob')
@@ -157,6 +163,7 @@ export function jobTarget(kind: JobKind, job: JobObject, identity: Identity, pod
     sku: selector['node.kubernetes.io/instance-type'] ?? null,
     gpuModel: units.model,
     gpus: gpus.reduce<number | null>((sum, one) => (sum === null || one === null ? null : sum + one), 0),
+    ...(selector[ZONE] === undefined ? {} : { zone: selector[ZONE] }),
     term: termOf(selector),
     state,
     billing: state === 'stopped' ? 'ended' : 'billed',

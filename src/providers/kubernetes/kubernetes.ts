@@ -52,6 +52,7 @@ export const provider: Provider = {
     effects: {
       stop: [...RESIZES, ...SUSPENDS],
       start: [...RESIZES, ...SUSPENDS],
+      move: [...RESIZES, ...SUSPENDS, 'patch jobs.batch/status'],
       scale: [...RESIZES, ...BOUNDS],
       'set-bounds': BOUNDS,
       cordon: ['patch nodes'],

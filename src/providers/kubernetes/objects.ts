@@ -63,8 +63,9 @@ export interface Identity {
 export type Workload = V1Deployment | V1StatefulSet;
 export type Autoscaler = V2HorizontalPodAutoscaler;
 
-const INSTANCE_TYPE = 'node.kubernetes.io/instance-type';
-const REGION = 'topology.kubernetes.io/region';
+export const INSTANCE_TYPE = 'node.kubernetes.io/instance-type';
+export const REGION = 'topology.kubernetes.io/region';
+export const ZONE = 'topology.kubernetes.io/zone';
 /** The taint that a cordoned node has; said as a label, since a target has no other place for it. */
 const CORDONED = 'node.kubernetes.io/unschedulable';
 /** Label of a node, and its value in lower case, to the term that it is bought under. */
@@ -91,6 +92,28 @@ const CLOUDS: readonly (readonly [RegExp, string])[] = [
 
 export const cloudOf = (providerId: string | undefined): string | null =>
   CLOUDS.find(([form]) => form.test(providerId ?? ''))?.[1] ?? null;
+
+/** Whether nodes say by this label under which term they are bought. */
+export const isCapacityLabel = (label: string): boolean => TERMS.some(([own]) => own === label.toLowerCase());
+
+/**
+ * The label and value by which nodes of a term are asked for, as this cluster's nodes carry it: one that a node has,
+ * otherwise another value of a label that one has. Null: no node says how it is bought.
+ */
+export function capacityLabel(term: Term, nodes: readonly Labels[]): readonly [label: string, value: string] | null {
+  const of = TERMS.filter(([, , own]) => own === term);
+  const carried = nodes.flatMap((labels) => Object.entries(labels));
+  const same = carried.find(([label, value]) =>
+    of.some(([own, wanted]) => own === label.toLowerCase() && wanted === value.toLowerCase()),
+  );
+  if (same !== undefined) return same;
+  for (const [own, value] of of) {
+    const alike = carried.find(([label]) => label.toLowerCase() === own);
+    // EKS writes its values in capitals (Amazon EKS User Guide, "Managed node groups").
+    if (alike !== undefined) return [alike[0], alike[1] === alike[1].toUpperCase() ? value.toUpperCase() : value];
+  }
+  return null;
+}
 
 export function termOf(labels: Labels): Term | null {
   const lower = new Map(Object.entries(labels).map(([key, value]) => [key.toLowerCase(), value.toLowerCase()]));
@@ -135,6 +158,7 @@ export function workloadTarget(
     sku: selector[INSTANCE_TYPE] ?? null,
     gpuModel: units.model,
     gpus: gpusOfParts(gpus.parts),
+    ...(selector[ZONE] === undefined ? {} : { zone: selector[ZONE] }),
     term: termOf(selector),
     state: metadata?.deletionTimestamp !== undefined ? 'stopping' : workloadState(desired, ready, left),
     billing: left === true || desired > 0 ? 'billed' : left === false ? 'ended' : 'unknown',
@@ -266,6 +290,7 @@ export function nodeTarget(node: V1Node, identity: Identity): FleetTarget {
     sku: labels[INSTANCE_TYPE] ?? null,
     gpuModel: unitsOf(labels).model,
     gpus: gpusOfNode(labels, status?.capacity ?? {}),
+    ...(labels[ZONE] === undefined ? {} : { zone: labels[ZONE] }),
     term: termOf(labels),
     state: nodeState(node),
     billing: 'unknown',

@@ -5,7 +5,7 @@
  * ReplicaSet, whose name is the Deployment's and a hash ("Deployments", pod-template-hash label); never by a pod's name.
  */
 import type { V1Pod } from '@kubernetes/client-node';
-import type { FleetTarget } from '../../core/fleet/fleet.js';
+import type { FleetTarget, ReachedPlace } from '../../core/fleet/fleet.js';
 import { ANY_NODE, podGpus } from '../../core/fleet/pod-gpus.js';
 import { controllerOf, isOver } from './objects.js';
 
@@ -58,12 +58,25 @@ export function withPods(
     const values = new Set(under.map((node) => (node === undefined ? null : read(node))));
     return values.size === 1 ? ([...values][0] ?? null) : null;
   };
+  const zone = workload.zone ?? common((node) => node.zone ?? null);
+  const movesTo = reachedBy([...nodes.values()]);
   return {
     ...workload,
+    ...(zone === null ? {} : { zone }),
+    ...(movesTo.length === 0 ? {} : { movesTo }),
     region: workload.region ?? common(({ region }) => region),
     sku: workload.sku ?? common(({ sku }) => sku),
     gpuModel: workload.gpuModel ?? common(({ gpuModel }) => gpuModel),
     term: workload.term ?? common(({ term }) => term),
     knownAs: owned.pods,
   };
+}
+
+/** The zones in which the cluster has nodes, if they say how they are bought: only there its scheduler can start pods. */
+function reachedBy(nodes: readonly FleetTarget[]): ReachedPlace[] {
+  if (nodes.every(({ term }) => term === null)) return [];
+  const places = new Map<string, ReachedPlace>();
+  for (const { region, zone = null } of nodes)
+    if (region !== null) places.set(JSON.stringify([region, zone]), { region, zone });
+  return [...places.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, place]) => place);
 }

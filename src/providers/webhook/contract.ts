@@ -108,6 +108,12 @@ export const targetSchema = z
       .max(MOST_NAMES)
       .nullish()
       .describe('Host names and private addresses by which GPU readings name it; of a workload its pods: pod/ml/a-0'),
+    zone: key.nullish().describe('The zone in which it runs, or outside of which it may not run'),
+    movesTo: z
+      .array(z.strictObject({ region: key, zone: key.nullable().describe('null: any of the region') }))
+      .max(MOST_NAMES)
+      .nullish()
+      .describe('Where the platform can start it again: it is moved nowhere else'),
     network: key.nullish().describe('Within which its addresses are its alone, such as a VPC'),
   })
   .meta({ id: 'Target' });
@@ -262,6 +268,12 @@ const effectSchema = z
     effect('drain', {}),
     effect('replace', { group: key.nullable() }),
     effect('resize', { sku: key }),
+    effect('move', {
+      region: key,
+      zone: key.nullable().describe('null: any of the region'),
+      term: z.enum(['spot', 'on-demand']),
+      sku: key.nullable().describe('null: whatever machine it asks for'),
+    }),
     effect('purchase', {
       offer: key,
       units: z.int().min(1),

@@ -71,6 +71,8 @@ export function targetOf(wire: WireTarget, account: string | null): FleetTarget 
     revision: wire.revision ?? null,
     ...(Array.isArray(wire.knownAs) ? { knownAs: wire.knownAs } : {}),
     ...(typeof wire.network === 'string' ? { network: wire.network } : {}),
+    ...(typeof wire.zone === 'string' ? { zone: wire.zone } : {}),
+    ...(Array.isArray(wire.movesTo) ? { movesTo: wire.movesTo } : {}),
   };
 }
 
@@ -94,6 +96,8 @@ export function wireTarget(target: FleetTarget): WireTarget {
     revision,
     knownAs,
     network,
+    zone,
+    movesTo,
   } = target;
   return {
     target: target.target,
@@ -115,6 +119,8 @@ export function wireTarget(target: FleetTarget): WireTarget {
     revision,
     ...(knownAs === undefined ? {} : { knownAs: [...knownAs] }),
     ...(network === undefined ? {} : { network }),
+    ...(zone === undefined ? {} : { zone }),
+    ...(movesTo === undefined ? {} : { movesTo: [...movesTo] }),
   };
 }
 

@@ -146,6 +146,9 @@ export class ViewStore {
       get offers() {
         return offers.offers(prices, currency, asOf, own);
       },
+      get egress() {
+        return offers.egress(prices, currency, asOf);
+      },
       spotMarkets: await this.workloads.spotMarkets(db, organisation, asOf),
       leases: leases.map(({ provider, sku, region, gpuModel, ...lease }) => ({
         ...lease,

@@ -2,7 +2,7 @@
  * Prices in the form in which policies see them: per GPU, in one currency, at a given time. Computed from the price
  * book; never made up.
  */
-import type { GpuOffer, ReservedOffer } from '../../core/policy/policy.js';
+import type { EgressOffer, GpuOffer, ReservedOffer } from '../../core/policy/policy.js';
 import type { FxTable } from '../../core/price/fx.js';
 import type { Rate } from '../../core/money.js';
 import type { Price } from '../../core/price/price.js';
@@ -30,6 +30,8 @@ interface Listed {
 
 export class OfferBook {
   private readonly cache = new Map<string, Listed>();
+  /** The last egress prices that were asked for. */
+  private sent: { readonly name: string; readonly offers: readonly EgressOffer[] } | null = null;
 
   /** Every SKU of a known model that is on offer, and beside them the own places of the asker under their own names. */
   offers(current: CurrentPrices, currency: string, asOf: number, own: readonly PriceKey[]): readonly GpuOffer[] {
@@ -43,6 +45,25 @@ export class OfferBook {
       }
     }
     return more.size === 0 ? offers : [...offers, ...more.values()];
+  }
+
+  /** The price of data that leaves each place of the list. */
+  egress(current: CurrentPrices, currency: string, asOf: number): readonly EgressOffer[] {
+    const { book, fx, prices, version } = current;
+    const name = `${version}\u0001${currency}\u0001${hourOf(asOf)}`;
+    if (this.sent?.name === name) return this.sent.offers;
+    const keys = new Map<string, Pick<Price, 'provider' | 'sku' | 'region'>>();
+    for (const { provider, sku, region, component } of prices)
+      if (component === 'network') keys.set([provider, sku, region].join('\u0001'), { provider, sku, region });
+    const offers = [...keys.values()].flatMap((key): EgressOffer[] => {
+      const found = book.find({ ...key, gpuModel: null, term: null, component: 'network', at: hourOf(asOf) });
+      // An assumed region means that the place's own price is unknown.
+      if ('unpriced' in found || found.stale || found.assumed.includes('region')) return [];
+      const rate = inCurrency(found.price, fx, currency, hourOf(asOf));
+      return rate === null ? [] : [{ ...key, rate, source: found.price.source }];
+    });
+    this.sent = { name, offers };
+    return offers;
   }
 
   private listed(current: CurrentPrices, currency: string, at: number): Listed {

@@ -387,5 +387,6 @@ type ShiftedAlone = { readonly kind: 'shifted'; readonly holding: Holding };
 function worldFrom(world: World | ShiftedAlone): World {
   if (world.kind === 'shifted' && 'holding' in world) return { kind: 'shifted', holdings: [world.holding] };
   if (world.kind === 'plan') return { ...world, hourly: moneyFrom(world.hourly), paid: moneyFrom(world.paid) };
+  if (world.kind === 'moved') return { ...world, egress: moneyFrom(world.egress) };
   return world.kind === 'commitment' ? { ...world, paid: moneyFrom(world.paid) } : world;
 }

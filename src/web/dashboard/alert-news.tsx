@@ -25,6 +25,12 @@ export function effectText(effect: EffectJson): string {
       return say('effect.spot', { target, share: percent(effect.spotRatio) });
     case 'resize':
       return say('effect.resize', { target, sku: effect.sku });
+    case 'move':
+      return say('effect.move', {
+        target,
+        term: within(code('term', effect.term)),
+        place: effect.zone ?? effect.region,
+      });
     case 'cordon':
       return effect.cordoned ? say('effect.cordon', { target }) : say('effect.uncordon', { target });
     case 'purchase':

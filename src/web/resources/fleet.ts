@@ -65,6 +65,12 @@ const targetSchema = z
     localDisks: z.literal(true).optional().describe('Its data is lost when it stops'),
     mayKeepCharging: z.literal(true).optional().describe('It may still be billed while it is stopped'),
     asOne: z.literal(true).optional().describe('It has no size of its own: it is stopped and started as one'),
+    zone: z.string().optional().describe('The zone in which it runs, or outside of which it may not run'),
+    movesTo: z
+      .array(z.strictObject({ region: z.string(), zone: z.string().nullable().describe('null: any of the region') }))
+      .readonly()
+      .optional()
+      .describe('Where its provider or scheduler can start it again'),
     ended: z.strictObject({ by: z.enum(['cloud', 'somebody']), because: z.string() }).optional(),
     outOfService: z.string().optional().describe('Why its group does not count it among those in service'),
     unwell: z.string().optional().describe('What its cloud finds wrong with it while it runs'),

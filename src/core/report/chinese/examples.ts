@@ -87,6 +87,13 @@ export const EXAMPLE_TITLES: Readonly<Record<string, string>> = {
   'Ten hours of work, forty left, and spot is gone: wait': '十小时工作，剩余四十小时，竞价不可用：等待',
   'The work is done, and spot is gone: it is not moved': '工作已完成，竞价不可用：不转移',
   'A deadline, but the remaining work is unknown: it stays on demand': '有期限但剩余工作未知：保持按需',
+  'Spot costs a third in another region, and forty hours of work are left: it moves with its checkpoint':
+    '另一区域的竞价价格为三分之一，剩余四十小时工作：携检查点迁移',
+  'The same, but nobody knows the size of its checkpoint: it stays in its region': '同上，但检查点大小未知：留在本区域',
+  'The same, but the price of the data that would be sent is unknown: it stays':
+    '同上，但所需传输数据的价格未知：留在原处',
+  'A deadline, and spot is gone where it runs: the plan over both regions goes on where there is spot':
+    '有期限，且其运行地点的竞价不可用：按两个区域的计划，在有竞价资源处继续',
   'A GPU is gone, and the fleet declares a hot spare': '一个 GPU 丢失，且有声明的热备',
   'Nothing states that it may be interrupted': '没有说明它可以被中断',
   'All use of the team may be interrupted; the market was never recorded, so the saving is unknown':

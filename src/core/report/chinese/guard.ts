@@ -83,6 +83,11 @@ export const REFUSALS: Readonly<Record<string, string>> = {
   'its group or autoscaler keeps at least {0} replica(s) of {1}: it cannot be paused while that is above 0':
     '其组或自动伸缩器至少保留 {1} 的 {0} 个副本：大于 0 时无法暂停',
   '{0} is not a group whose share of spot can be set': '{0} 不是可设定竞价比例的组',
+  'the region in which {0} runs is unknown': '{0} 运行的区域未知',
+  'no connection here starts {0} in {1}: let it write its checkpoint, stop it, and start it there ({2})':
+    '此处没有连接能在 {1} 启动 {0}：请让它写好检查点，停止它，再在那里启动（{2}）',
+  'no connection here starts {0} in {1}: let it write its checkpoint, stop it, copy its {2} GB there, and start it there ({3})':
+    '此处没有连接能在 {1} 启动 {0}：请让它写好检查点，停止它，将其 {2} GB 复制过去，再在那里启动（{3}）',
   'it names {0}, and {1} runs {2}': '它指定 {0}，而 {1} 运行 {2}',
   'it does not say where to buy': '没有说明在何处购买',
   'it does not say how much to buy, for how long and at what price': '没有说明购买的数量、期限和价格',

@@ -331,6 +331,20 @@ export const POLICY_SENTENCES: Readonly<Record<string, string>> = {
   'spot is no cheaper': '竞价并不更便宜',
   'It restarts on another instance; it returns when spot does.': '将在另一实例上重启；竞价恢复可用后返回。',
   'not recorded': '没有记录',
+  'Move {0} ({1} GPUs) to spot in {2}: {3}': '将 {0}（{1} 个 GPU）移至 {2} 的竞价资源：{3}',
+  'Move {0} ({1} GPUs) to on-demand machines in {2}: {3}': '将 {0}（{1} 个 GPU）移至 {2} 的按需机器：{3}',
+  'it is the cheapest place that has spot now': '它是目前有竞价资源的最便宜地点',
+  'the plan to its deadline is cheapest there': '按其期限的计划在那里最便宜',
+  'It stops at its checkpoint and starts in {0}; spot was gone there {1} % of the time.':
+    '它在检查点处停止，并在 {0} 启动；该处竞价资源有 {1}% 的时间不可用。',
+  'no move: the availability of spot where it runs has not been recorded': '不迁移：其运行地点的竞价可用性没有记录',
+  '{0} is no candidate: {1}': '{0} 不是候选地点：{1}',
+  'it has no price on spot': '没有竞价价格',
+  'it has no price on demand, to which it would fall back': '没有可退回的按需价格',
+  'the availability of spot there has not been recorded for {0} days': '该处竞价可用性的记录不足 {0} 天',
+  'it is another region, and the size of its checkpoint or of its data, which would be sent, is unknown':
+    '它在另一区域，而需传输的检查点或数据的大小未知',
+  'the price of data from {0} to {1} is unknown': '从 {0} 到 {1} 的流量价格未知',
   'prices of {0}': '{0} 的价格',
   'recorded availability of spot, every {0} seconds': '竞价资源可用性的记录，每 {0} 秒一次',
 

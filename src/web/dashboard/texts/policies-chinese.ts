@@ -15,6 +15,9 @@ export const PARAMETERS: Readonly<Record<string, string>> = {
   stopKinds: '可停止的类型',
   restartHours: '重启耗时（小时）',
   historyDays: '历史天数',
+  places: '可用地点',
+  egress: '流量价格',
+  perGb: '每 GB 价格',
   staleMinutes: '读数时效（分钟）',
   restartMinutes: '重启耗时（分钟）',
   maximumFalseStopProbability: '误停概率上限',
@@ -86,6 +89,13 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Kinds of workload that may be stopped although they are not stated to be interruptible':
     '即使未标明可中断也可停止的工作负载类型',
   'Hours lost at a start on spot, if the workload does not state them': '工作负载未说明时，每次竞价启动损失的小时数',
+  'Where workloads may run beside the place at which they are: `AWS`, `AWS/us-west-2` (with its zones) or `AWS/us-west-2a`':
+    '除当前地点外，工作负载还可运行的地点：`AWS`、`AWS/us-west-2`（含其可用区）或 `AWS/us-west-2a`',
+  'Prices of data between regions; for other pairs the price list of what leaves the place counts':
+    '区域之间的流量价格；其余各对以价目表中流出该地的价格为准',
+  'A region, as `AWS/us-east-1`': '区域，例如 `AWS/us-east-1`',
+  'Another region': '另一区域',
+  'Price of a GB, in the currency of the team': '每 GB 的价格，以团队的币种计',
   'Days of recorded spot availability that a saving is computed from': '估算节省所用的竞价可用性历史天数',
   'If the newest reading of a resource is older, it does not count as running':
     '最新读数早于此时间的资源视为运行状态未知',

@@ -126,6 +126,7 @@ export const DECISIONS: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'effect.bounds': '将 {target} 保持在 {min} 到 {max} 之间',
   'effect.spot': '让 {target} 的 {share} 使用竞价实例',
   'effect.resize': '将 {target} 调整为 {sku}',
+  'effect.move': '将 {target} 迁移至 {place}（{term}）',
   'effect.cordon': '不再向 {target} 调度新任务',
   'effect.uncordon': '恢复向 {target} 调度新任务',
   'effect.purchase': '购买 {n} 份 {offer}',

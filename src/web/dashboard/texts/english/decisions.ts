@@ -126,6 +126,7 @@ export const DECISIONS = {
   'effect.bounds': 'Keep {target} between {min} and {max}',
   'effect.spot': 'Run {share} of {target} on spot',
   'effect.resize': 'Resize {target} to {sku}',
+  'effect.move': 'Move {target} to {place}, {term}',
   'effect.cordon': 'Keep new work off {target}',
   'effect.uncordon': 'Let new work onto {target}',
   'effect.purchase': 'Buy {n} of {offer}',
