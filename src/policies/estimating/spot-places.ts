@@ -50,7 +50,7 @@ export const regionName = ({ provider, region }: Pick<SpotPlace, 'provider' | 'r
   `${provider}/${region}`;
 
 /** The newest size that the job has reported, otherwise the stated one; null: neither is known. */
-export function checkpointGb({ job, metrics }: WorkloadView): number | null {
+function checkpointGb({ job, metrics }: WorkloadView): number | null {
   const measured = metrics['checkpoint_gb']?.values.findLast((value) => value !== null) ?? null;
   return measured !== null && Number.isFinite(measured) && measured >= 0 ? measured : (job?.checkpointGb ?? null);
 }
