@@ -30,7 +30,7 @@ import {
   type Judged,
 } from './estimating/explanations.js';
 import { mayTouch } from './estimating/minutes.js';
-import { gpuHourNanos, monthlyBetween, monthlyCostOf, offerAt, units } from './estimating/money.js';
+import { gpuHourNanos, monthlyBetween, monthlyCostOf, offerAt } from './estimating/money.js';
 import { replacements } from './estimating/replace.js';
 import { marketOf, recordOf, spotPrices, spotSaving } from './estimating/spot.js';
 import { spotWord } from './estimating/spot-job.js';

@@ -131,7 +131,7 @@ describe('a job that is moved in a replay', () => {
       { from: 'AWS/us-east-1', to: 'AWS/us-west-2', perGb: 0.01 },
       { from: 'AWS/us-west-2', to: 'AWS/us-east-1', perGb: 0.01 },
     ];
-    const params = { historyDays: 1, places: ['AWS/us-west-2'], egress };
+    const params = { historyDays: 2, places: ['AWS/us-west-2'], egress };
     const cell = cellOf(recorded({}, 'spot'), spotShift as unknown as Policy, params);
     const [moved, stayed] = [row(cell, 'bursar'), row(cell, 'none')];
     expect(stayed).toMatchObject({ cost: expect.closeTo(15.75, 9) });

@@ -195,6 +195,7 @@ describe('a job', () => {
     expect(await act(effect)).toMatchObject({ kind: 'half-done' });
     expect(api.writes).toHaveLength(1);
     endPods();
+    api.edit('jobs', 'embed', (one) => (one.status = { startTime: BORN }));
     expect(await act(effect)).toMatchObject({ kind: 'taken', detail: 'resumed in us-east-1b' });
     const [, cleared, resumed] = bodies();
     expect([cleared, api.writes[1]?.path]).toEqual([

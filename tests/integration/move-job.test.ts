@@ -31,7 +31,7 @@ describe('a job that is moved to the cheaper region', async () => {
   // The dearer of the two is where the job is.
   const { catalogue } = new FakeCloud(options);
   const priceIn = (region: string): number =>
-    Number(catalogue.hourlyNanos(SKU, region, 'spot', START + 26 * HOUR) ?? 0n) / 1e9;
+    Number(catalogue.hourlyNanos(SKU, region, 'spot', START + 50 * HOUR) ?? 0n) / 1e9;
   const [cheap = '', dear = ''] = [...REGIONS].sort((a, b) => priceIn(a) - priceIn(b));
   const cloud = new FakeCloud({
     ...options,
@@ -47,7 +47,7 @@ describe('a job that is moved to the cheaper region', async () => {
           'bursar.io/workload-kind': 'training',
           'bursar.io/interruptible': 'true',
           'bursar.io/job-started-at': '20261005T000000Z',
-          'bursar.io/job-work-hours': '300',
+          'bursar.io/job-work-hours': '400',
           'bursar.io/job-restart-hours': '0.5',
           'bursar.io/job-checkpoint-gb': '40',
           'bursar.io/job-data-gb': '10',
@@ -77,7 +77,7 @@ describe('a job that is moved to the cheaper region', async () => {
         'test',
       );
       const params = {
-        historyDays: 1,
+        historyDays: 2,
         places: [PROVIDER],
         egress: [
           { from: `${PROVIDER}/${dear}`, to: `${PROVIDER}/${cheap}`, perGb: 0.02 },
@@ -87,8 +87,8 @@ describe('a job that is moved to the cheaper region', async () => {
       const document = { name: 'anywhere', policy: 'spot-shift', teams: ['research'], mode: 'approve', params };
       await applied(stores, tx, POLICIES, document, START);
     });
-    await pass(25);
-    await pass(26);
+    await pass(49);
+    await pass(50);
   });
 
   it('is proposed with its reason, and with what is sent and lost', async () => {
@@ -109,7 +109,7 @@ describe('a job that is moved to the cheaper region', async () => {
     const [proposed] = await actions();
     await db.transaction((tx) => approveAction(stores, tx, 'default', proposed!.id, 'boss', clock.at));
     await runner.drain();
-    await pass(26.2);
+    await pass(50.2);
     const [done] = await actions();
     expect(done).toMatchObject({ before: { region: dear }, after: { region: cheap, term: 'spot', state: 'running' } });
     expect(['confirmed', 'measured']).toContain(done?.state);
@@ -117,7 +117,7 @@ describe('a job that is moved to the cheaper region', async () => {
   });
 
   it('saves what it is measured to, less what was sent, and not the hours of its restart', async () => {
-    for (const hour of [27, 28, 29, 30, 31]) await pass(hour);
+    for (const hour of [51, 52, 53, 54, 55]) await pass(hour);
     const [{ id } = { id: '' }] = await actions();
     const ledger = await stores.savingLedger.known('default', id);
     // At most four hours and a half without the restart at the old price, four and three quarters at the new.
@@ -131,7 +131,7 @@ describe('a job that is moved to the cheaper region', async () => {
     const [{ id } = { id: '' }] = await actions();
     await db.transaction((tx) => rollBack(stores, tx, 'default', id, 'boss', { underStop: false }, clock.at));
     await runner.drain();
-    await pass(31.3);
+    await pass(55.3);
     expect(cloud.target(target)).toMatchObject({ region: dear, term: 'spot', state: 'running' });
     expect((await actions())[0]?.state).toBe('rolled-back');
   });
