@@ -27,7 +27,7 @@ type SelectorPatch = Readonly<Record<string, string | null>>;
 const isRefused = (value: SelectorPatch | Refused): value is Refused => 'kind' in value && value.kind === 'refused';
 
 /** What changes in a template's selector. @param nodes the labels of the cluster's nodes */
-export function selectorPatch(effect: Move, old: Labels, nodes: readonly Labels[]): SelectorPatch | Refused {
+function selectorPatch(effect: Move, old: Labels, nodes: readonly Labels[]): SelectorPatch | Refused {
   const pool = POOLS.find((label) => old[label] !== undefined);
   if (pool !== undefined)
     return refused(

@@ -331,8 +331,9 @@ export const POLICY_SENTENCES: Readonly<Record<string, string>> = {
   'spot is no cheaper': '竞价并不更便宜',
   'It restarts on another instance; it returns when spot does.': '将在另一实例上重启；竞价恢复可用后返回。',
   'not recorded': '没有记录',
-  'Move {0} ({1} GPUs) to spot in {2}: {3}': '将 {0}（{1} 个 GPU）移至 {2} 的竞价资源：{3}',
-  'Move {0} ({1} GPUs) to on-demand machines in {2}: {3}': '将 {0}（{1} 个 GPU）移至 {2} 的按需机器：{3}',
+  'Move {0} ({1} GPUs) to {2} in {3}: {4}': '将 {0}（{1} 个 GPU）移至 {3} 的{2}：{4}',
+  'on-demand machines': '按需机器',
+  'unknown; nothing leaves its region': '未知；没有数据离开其区域',
   'it is the cheapest place that has spot now': '它是目前有竞价资源的最便宜地点',
   'the plan to its deadline is cheapest there': '按其期限的计划在那里最便宜',
   'It stops at its checkpoint and starts in {0}; spot was gone there {1} % of the time.':
