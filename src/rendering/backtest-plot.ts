@@ -50,6 +50,12 @@ export function backtestPlot(report: BacktestReport): Plot {
         subtitle: settingsText(report, ['jobHours', 'deadlineHours', 'restartHours', 'checkpointGb', 'gang']),
         panels: [sharePanel(report)],
       };
+    case 'spot-serving':
+      return {
+        title: 'Replicas on spot and on-demand, over many zones',
+        subtitle: settingsText(report, ['replicas', 'gang', 'coldStartMinutes', 'objective', 'windowHours']),
+        panels: [sharePanel(report)],
+      };
     case 'commitment':
       return {
         title: 'Reserve or pay on demand',

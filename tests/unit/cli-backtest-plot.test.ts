@@ -78,6 +78,7 @@ const PROBLEMS: Readonly<Record<string, () => string[]>> = {
   spot: () => ['--traces', file('a.jsonl'), '--job-hours', '4', '--deadline-hours', '6', '8'],
   'spot-regions': () =>
     `--traces ${file('zone.jsonl')} --job-hours 4 --deadline-hours 6 --restart-hours 0.1 --checkpoint-gb 10`.split(' '),
+  'spot-serving': () => `--traces ${file('zone.jsonl')} --replicas 1 --objective 0.9 --window-hours 6`.split(' '),
   commitment: () => ['--demand', file('demand.csv'), '--term-hours', '24'],
   scaling: () => ['--arrivals', file('arrivals.csv')],
   idle: () => ['--samples', file('samples.csv')],

@@ -84,6 +84,7 @@ describe('wrong use', () => {
     [['quote', '--provider', 'aws', '--sku', 'x', '--gpus', '1', '--hours', '1', '--term', 'lease']],
     [['backtest', 'spot']],
     [['backtest', 'spot-regions', '--traces', 'a.jsonl']],
+    [['backtest', 'spot-serving', '--traces', 'a.jsonl']],
     [['backtest', 'policy', '--policy', 'p.yaml']],
     [['backtest', 'commitment', '--demand', 'd.csv', '--term-hours', '1.5']],
     [['rejects', '--limit', '0']],

@@ -20,6 +20,7 @@ type RunBacktest = (options: never) => Promise<BacktestReport>;
 const PROBLEMS: Readonly<Record<BacktestProblem, () => Promise<RunBacktest>>> = {
   spot: async () => (await import('../../lab/spot/run.js')).runSpotBacktest,
   'spot-regions': async () => (await import('../../lab/spot-regions/run.js')).runSpotRegionsBacktest,
+  'spot-serving': async () => (await import('../../lab/spot-serving/run.js')).runSpotServingBacktest,
   commitment: async () => (await import('../../lab/commitment/run.js')).runCommitmentBacktest,
   scaling: async () => (await import('../../lab/scaling/run.js')).runScalingBacktest,
   idle: async () => (await import('../../lab/idle/run.js')).runIdleBacktest,
@@ -45,6 +46,7 @@ Example:
     );
   addSpot(backtest, session);
   addSpotRegions(backtest, session);
+  addSpotServing(backtest, session);
   addOthers(backtest, session);
   addPolicy(backtest, session);
   for (const problem of backtest.commands) problem.option('--plot <file>', 'a picture of the result, .svg or .png');
@@ -102,6 +104,34 @@ Example:
   bursar backtest spot-regions --traces h100.jsonl.gz --job-hours 36 --deadline-hours 48 --restart-hours 0.2 --checkpoint-gb 50`,
     )
     .action((flags: Flags) => answer(session, 'spot-regions', flags));
+}
+
+function addSpotServing(backtest: Command, session: Session): void {
+  backtest
+    .command('spot-serving')
+    .description('The replicas of a service on spot capacity of many zones and on on-demand.')
+    .requiredOption('--traces <file>', 'a recording of many zones: JSON lines, gzip or not')
+    .option('--past <file>', 'earlier ticks of the same recording')
+    .option('--train <file...>', 'other recordings to learn from', [])
+    .requiredOption('--replicas <n>', 'replicas that must serve at all times', count)
+    .option('--gang <n>', 'instances of one replica; the price is that of all of them', count, 1)
+    .option('--zones <names>', 'only these zones: a,b', list)
+    .option('--cold-start-minutes <m>', 'time until a new replica serves', notNegative, 5)
+    .option('--objective <s>', 'share of the wanted replica time that must be served', aboveZero, 0.99)
+    .option('--window-hours <h>', 'length of a window', aboveZero, 48)
+    .option('--starts <ticks>', 'ticks at which a window starts: 0,288', wholeList)
+    .option('--windows <n>', 'number of windows, spread evenly over the recording, if no starts are given', count, 12)
+    .option('--policies <names>', 'only these policies: bursar,spothedge', list)
+    .addHelpText(
+      'after',
+      `
+overOptimum is the cost divided by that of the optimum: 1.05 is 5 % dearer. servedShare is the served share of the wanted
+replica time; misses counts the windows below the objective.
+
+Example:
+  bursar backtest spot-serving --traces h100.jsonl.gz --replicas 4 --gang 4 --cold-start-minutes 5 --objective 0.99`,
+    )
+    .action((flags: Flags) => answer(session, 'spot-serving', flags));
 }
 
 function addOthers(backtest: Command, session: Session): void {

@@ -6,7 +6,15 @@
  * nothing the share is null, never zero. This file decides nothing and reads nothing.
  */
 
-export type BacktestProblem = 'spot' | 'spot-regions' | 'commitment' | 'scaling' | 'idle' | 'throughput' | 'policy';
+export type BacktestProblem =
+  | 'spot'
+  | 'spot-regions'
+  | 'spot-serving'
+  | 'commitment'
+  | 'scaling'
+  | 'idle'
+  | 'throughput'
+  | 'policy';
 
 /**
  * Totals of one policy over the cases of one cell. Extra numbers are fractions or counts, named with their unit last.

@@ -19,6 +19,8 @@ export interface ZoneRecording {
   readonly firstTick: number;
   /** 1 where the gang could be had, by tick. */
   readonly available: Uint8Array;
+  /** The number of such gangs that could be had at once; where the recording asked for one instance, of one. */
+  readonly gangs: Uint8Array;
   /** Per hour, by tick; null: the line states none. */
   readonly spotPerHour: Float64Array | null;
   readonly onDemandPrice: number | null;
@@ -61,7 +63,8 @@ function parseZone(line: string, where: string, file: string, gang: number, prob
     wrong('gap_seconds', 'must be a whole positive number of seconds');
   const firstTick = Number(row['first_tick'] ?? 0);
   if (!Number.isInteger(firstTick) || firstTick < 0) wrong('first_tick', 'must be a whole number of ticks');
-  const available = availability(row, gang, wrong);
+  const gangs = gangsOf(row, gang, wrong);
+  const available = gangs.map((count) => (count > 0 ? 1 : 0));
   const onDemand = row['on_demand_price'];
   if (onDemand !== undefined && !(typeof onDemand === 'number' && Number.isFinite(onDemand) && onDemand > 0))
     wrong('on_demand_price', 'must be a positive price per hour');
@@ -73,6 +76,7 @@ function parseZone(line: string, where: string, file: string, gang: number, prob
     tickSeconds,
     firstTick,
     available,
+    gangs,
     onDemandPrice: typeof onDemand === 'number' ? onDemand : null,
     egressPerGb: egressOf(row['egress_usd_per_gb'], wrong),
   };
@@ -83,7 +87,7 @@ function parseZone(line: string, where: string, file: string, gang: number, prob
 type Wrong = (field: string, message: string) => void;
 
 /** Where counts are stated they decide: `available` says no more than that one could be had. */
-function availability(row: Row, gang: number, wrong: Wrong): Uint8Array {
+function gangsOf(row: Row, gang: number, wrong: Wrong): Uint8Array {
   const { available, counts, count_of: asked } = row;
   if (counts === undefined) {
     if (gang > 1) wrong('counts', `must be there for a gang of ${gang}`);
@@ -94,7 +98,7 @@ function availability(row: Row, gang: number, wrong: Wrong): Uint8Array {
   }
   if (typeof asked === 'number' && asked < gang) wrong('count_of', `is ${asked}: no gang of ${gang} was asked for`);
   if (typeof counts === 'string' && /^[0-9a-g]+$/.test(counts))
-    return Uint8Array.from(counts, (digit) => (parseInt(digit, 17) >= gang ? 1 : 0));
+    return Uint8Array.from(counts, (digit) => Math.floor(parseInt(digit, 17) / gang));
   wrong('counts', 'must be a string of base 17 digits');
   return new Uint8Array();
 }

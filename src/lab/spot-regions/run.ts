@@ -80,7 +80,7 @@ export async function runSpotRegionsBacktest(options: SpotRegionsOptions): Promi
   }
 }
 
-function refuse(problems: readonly Problem[]): void {
+export function refuse(problems: readonly Problem[]): void {
   if (problems.length > 0) throw invalid('the recordings cannot be used', problems);
 }
 
@@ -94,7 +94,7 @@ async function opened(path: string): Promise<FileHandle> {
 }
 
 /** The zones in the order of the file, all of them where none are named. */
-function chosenZones(
+export function chosenZones(
   read: readonly ZoneRecording[],
   named: readonly string[] | undefined,
   problems: Problem[],
@@ -140,7 +140,7 @@ function problemOf(zones: readonly ZoneRecording[], options: SpotRegionsOptions,
 }
 
 /** All zones of the traces cover the same ticks; the past has the same tick. */
-function aligned(zones: readonly ZoneRecording[], past: readonly ZoneRecording[], problems: Problem[]): void {
+export function aligned(zones: readonly ZoneRecording[], past: readonly ZoneRecording[], problems: Problem[]): void {
   const [first] = zones;
   if (first === undefined) return;
   for (const { zone, tickSeconds, firstTick, available } of zones) {
@@ -154,10 +154,10 @@ function aligned(zones: readonly ZoneRecording[], past: readonly ZoneRecording[]
       problems.push({ path: zone, message: 'its past has another gap_seconds than the traces' });
 }
 
-function startsOf(
+export function startsOf(
   zones: readonly ZoneRecording[],
-  { ticks }: RegionsProblem,
-  { starts, windows = 12 }: SpotRegionsOptions,
+  { ticks }: Pick<RegionsProblem, 'ticks'>,
+  { starts, windows = 12 }: Pick<SpotRegionsOptions, 'starts' | 'windows'>,
   problems: Problem[],
 ): number[] {
   const length = zones[0]?.available.length ?? 0;
@@ -193,7 +193,7 @@ function caseOf(
 }
 
 /** Readings of a zone before the start of a window, by the ticks of the recording. */
-function pastOf(
+export function pastOf(
   zone: ZoneRecording,
   before: readonly ZoneRecording[],
   start: number,

@@ -1,0 +1,134 @@
+/**
+ * What a tick does by a rule, for a given order of zones: replicas on spot and on-demand, spares, moves and fallback;
+ * and the guard behind which every rule runs.
+ *
+ * A rule never sees the future, and asks for zones only by trying them. The invariant is the guard: what may go
+ * unserved always covers the loss of all spot at the next tick, so that the objective is held whatever happens.
+ */
+import { ON_DEMAND, type ServingProblem } from './problem.js';
+import { unservedInTick, type Desk } from './simulate.js';
+
+export interface Rule {
+  /** On-demand replicas that are held at all times. */
+  readonly base: number;
+  /** Spot replicas beyond those that are wanted. */
+  readonly spares: number;
+  /** Spares are held while less may go unserved than this share of an even pace leaves; Infinity: always. */
+  readonly pace: number;
+  /** Most spot replicas in one zone. */
+  readonly most: number;
+  /** What a cold start without a replacement is worth, in hours of on-demand per hour: orders zones by lifetime. */
+  readonly caution: number;
+  /** On-demand takes the place of spot that cannot be had; otherwise only the guard calls for it. */
+  readonly fallback: boolean;
+}
+
+/** What the zones are worth to a rule. */
+export interface Ranking {
+  /** Best first. */
+  readonly order: readonly number[];
+  /** Price per hour of serving, by zone, with the cold starts that it asks for. */
+  readonly effective: Float64Array;
+  /** Hours that spot lasts, by zone. */
+  readonly lifetime: Float64Array;
+  /** The number of replicas that a zone was last seen to be full with. */
+  readonly fullAt: Float64Array;
+}
+
+/** A move must save this share of the effective price. */
+const MOVE_MARGIN = 0.05;
+
+export function actByRule(problem: ServingProblem, desk: Desk, rule: Rule, ranking: Ranking): void {
+  const places = problem.replicas - rule.base;
+  const wantedSpot = places > 0 && behindPace(problem, desk, rule.pace) ? places + rule.spares : places;
+  const now = desk.tick * problem.tickSeconds;
+  let spot = desk.zones.length - desk.held(ON_DEMAND);
+  for (const zone of ranking.order) {
+    while (spot < wantedSpot && desk.held(zone) < limit(rule, ranking, zone) && desk.tryLaunch(zone)) spot += 1;
+    if (spot >= wantedSpot) break;
+  }
+  let ready = 0;
+  for (let i = 0; i < desk.zones.length; i += 1)
+    if (desk.zones[i] !== ON_DEMAND && (desk.readyAt[i] ?? 0) <= now) ready += 1;
+  while (spot > wantedSpot && ready > wantedSpot) {
+    const zone = dearestReady(desk, now, ranking.effective);
+    if (zone === ON_DEMAND) break;
+    desk.stop(zone);
+    [spot, ready] = [spot - 1, ready - 1];
+  }
+  if (spot === wantedSpot && ready === wantedSpot) spot += move(problem, desk, rule, ranking);
+  const short = rule.fallback ? Math.max(0, problem.replicas - rule.base - spot) : 0;
+  while (desk.held(ON_DEMAND) < rule.base + short) desk.launchOnDemand();
+  while (desk.held(ON_DEMAND) > rule.base + short && ready + desk.held(ON_DEMAND) > problem.replicas) {
+    if (!mayStopOnDemand(problem, desk)) break;
+    desk.stop(ON_DEMAND);
+  }
+  guard(problem, desk);
+}
+
+/** Whether less may still go unserved than `pace` times what an even use over the window would leave. */
+const behindPace = ({ allowedSeconds, ticks }: ServingProblem, { unserved, tick }: Desk, pace: number): boolean =>
+  allowedSeconds - unserved < pace * allowedSeconds * (1 - tick / ticks);
+
+const limit = (rule: Rule, { fullAt }: Ranking, zone: number): number => Math.min(rule.most, fullAt[zone] ?? Infinity);
+
+/** The zone of a serving spot replica that is dearest; ON_DEMAND: there is none, or its newest is not serving yet. */
+function dearestReady(desk: Desk, now: number, effective: Float64Array): number {
+  let [found, most] = [ON_DEMAND, -Infinity];
+  for (let i = 0; i < desk.zones.length; i += 1) {
+    const zone = desk.zones[i] ?? ON_DEMAND;
+    if (zone === ON_DEMAND || (effective[zone] ?? 0) <= most) continue;
+    if ((desk.readyAt[desk.zones.lastIndexOf(zone)] ?? 0) > now) continue;
+    [found, most] = [zone, effective[zone] ?? 0];
+  }
+  return found;
+}
+
+/** Tries one cheaper zone in place of the dearest that is held; the old one is stopped once the new one serves. */
+function move(problem: ServingProblem, desk: Desk, rule: Rule, ranking: Ranking): number {
+  const { effective, order } = ranking;
+  const now = desk.tick * problem.tickSeconds;
+  const from = dearestReady(desk, now, effective);
+  if (from === ON_DEMAND) return 0;
+  const hours = ((problem.ticks - desk.tick) * problem.tickSeconds - problem.coldSeconds) / 3600;
+  const overlap = Math.max(problem.tickSeconds, problem.coldSeconds) / 3600;
+  for (const zone of order) {
+    const saving = (effective[from] ?? 0) - (effective[zone] ?? 0);
+    if (saving <= MOVE_MARGIN * (effective[from] ?? 0)) return 0;
+    if (zone === from || desk.held(zone) >= limit(rule, ranking, zone)) continue;
+    const stay = Math.min(hours, ranking.lifetime[zone] ?? 0);
+    if (saving * stay > desk.spotPrice(zone) * overlap && desk.tryLaunch(zone)) return 1;
+  }
+  return 0;
+}
+
+/** What may still go unserved after this tick; `without`: as if that instance had been stopped. */
+const allowed = (problem: ServingProblem, desk: Desk, without = -1): number =>
+  problem.allowedSeconds - desk.unserved - unservedInTick(problem, desk, without) + 1e-6;
+
+/**
+ * Replica-seconds that go unserved after this tick if all spot is lost at the next and on-demand takes its place at
+ * once; `without`: as if so many of the newest on-demand replicas had been stopped.
+ */
+function risk({ replicas, coldSeconds, tickSeconds, ticks }: ServingProblem, desk: Desk, without = 0): number {
+  const end = (desk.tick + 1) * tickSeconds;
+  const left = ticks * tickSeconds - end;
+  let [places, seconds, kept] = [replicas, 0, desk.held(ON_DEMAND) - without];
+  for (let i = 0; i < desk.zones.length && places > 0 && kept > 0; i += 1) {
+    if (desk.zones[i] !== ON_DEMAND) continue;
+    [places, kept] = [places - 1, kept - 1];
+    seconds += Math.min(left, Math.max(0, (desk.readyAt[i] ?? 0) - end));
+  }
+  return seconds + places * Math.min(coldSeconds, left);
+}
+
+/** Whether the objective would be held without the newest on-demand replica if all spot were lost at the next tick. */
+export function mayStopOnDemand(problem: ServingProblem, desk: Desk): boolean {
+  const last = desk.zones.lastIndexOf(ON_DEMAND);
+  return risk(problem, desk, 1) <= allowed(problem, desk, last);
+}
+
+/** Launches on-demand until the objective would be held if all spot were lost at the next tick. */
+export function guard(problem: ServingProblem, desk: Desk): void {
+  while (desk.held(ON_DEMAND) < problem.replicas && risk(problem, desk) > allowed(problem, desk)) desk.launchOnDemand();
+}
