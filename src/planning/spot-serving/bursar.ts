@@ -26,7 +26,7 @@ const LOSS_REPLAN_SECONDS = 1800;
 /** Standard errors, over the same futures, by which another rule must be better. */
 const CHANGE_ERRORS = 1;
 const CAUTIONS: readonly number[] = [4, 16];
-const PACES: readonly number[] = [0.5, 1, Infinity];
+const SPARES: readonly number[] = [1, 2, 3];
 /** How long a zone that had no more room is taken to be full. */
 const FULL_SECONDS = 3600;
 const MOST_PER_ZONE = 1e6;
@@ -63,7 +63,7 @@ class Planner {
     this.fullTicks = ticksOf(FULL_SECONDS);
     this.fullAt = new Float64Array(names.length).fill(Infinity);
     this.fullSince = new Float64Array(names.length);
-    this.rule = { base: 0, spares: 1, pace: Infinity, most: replicas, caution: 4, fallback: true };
+    this.rule = { base: 0, spares: 2, most: replicas, caution: 4 };
   }
 
   decide(desk: Desk): void {
@@ -179,12 +179,10 @@ function lifetimeHours({ weights }: ZoneBelief): number {
 function neighbours({ replicas }: ServingProblem, rule: Rule): Rule[] {
   const found: Rule[] = [];
   const add = (change: Partial<Rule>): void => void found.push({ ...rule, ...change });
-  add({ fallback: !rule.fallback });
-  if (rule.spares < replicas) add({ spares: rule.spares + 1 });
-  if (rule.spares > 0) add({ spares: rule.spares - 1 });
+  for (const spares of SPARES)
+    if (Math.abs(SPARES.indexOf(spares) - SPARES.indexOf(rule.spares)) === 1) add({ spares });
   if (rule.base < replicas) add({ base: rule.base + 1 });
   if (rule.base > 0) add({ base: rule.base - 1 });
-  if (rule.spares > 0) for (const pace of PACES) if (pace !== rule.pace) add({ pace });
   for (const caution of CAUTIONS) if (caution !== rule.caution) add({ caution });
   for (const most of new Set([1, Math.ceil(replicas / 2), replicas])) if (most !== rule.most) add({ most });
   return found;

@@ -11,16 +11,12 @@ import { unservedInTick, type Desk } from './simulate.js';
 export interface Rule {
   /** On-demand replicas that are held at all times. */
   readonly base: number;
-  /** Spot replicas beyond those that are wanted. */
+  /** Spot replicas beyond those that are wanted, at an even use of what may go unserved; more as less is left. */
   readonly spares: number;
-  /** Spares are held while less may go unserved than this share of an even pace leaves; Infinity: always. */
-  readonly pace: number;
-  /** Most spot replicas in one zone. */
+  /** Most spot replicas in one zone, unless too few are found. */
   readonly most: number;
   /** What a cold start without a replacement is worth, in hours of on-demand per hour: orders zones by lifetime. */
   readonly caution: number;
-  /** On-demand takes the place of spot that cannot be had; otherwise only the guard calls for it. */
-  readonly fallback: boolean;
 }
 
 /** What the zones are worth to a rule. */
@@ -37,16 +33,18 @@ export interface Ranking {
 
 /** A move must save this share of the effective price. */
 const MOVE_MARGIN = 0.05;
+/** From here on zones hold one replica each. */
+const SPREAD_SCARCITY = 2;
 
 export function actByRule(problem: ServingProblem, desk: Desk, rule: Rule, ranking: Ranking): void {
   const places = problem.replicas - rule.base;
-  const wantedSpot = places > 0 && behindPace(problem, desk, rule.pace) ? places + rule.spares : places;
+  const scarce = scarcity(problem, desk);
+  const wantedSpot = places > 0 ? places + Math.min(problem.replicas, Math.round(rule.spares * scarce)) : 0;
+  const most = scarce >= SPREAD_SCARCITY ? 1 : rule.most;
   const now = desk.tick * problem.tickSeconds;
   let spot = desk.zones.length - desk.held(ON_DEMAND);
-  for (const zone of ranking.order) {
-    while (spot < wantedSpot && desk.held(zone) < limit(rule, ranking, zone) && desk.tryLaunch(zone)) spot += 1;
-    if (spot >= wantedSpot) break;
-  }
+  spot += launchSpot(desk, ranking, most, wantedSpot - spot);
+  spot += launchSpot(desk, ranking, Infinity, places - spot);
   let ready = 0;
   for (let i = 0; i < desk.zones.length; i += 1)
     if (desk.zones[i] !== ON_DEMAND && (desk.readyAt[i] ?? 0) <= now) ready += 1;
@@ -56,8 +54,9 @@ export function actByRule(problem: ServingProblem, desk: Desk, rule: Rule, ranki
     desk.stop(zone);
     [spot, ready] = [spot - 1, ready - 1];
   }
-  if (spot === wantedSpot && ready === wantedSpot) spot += move(problem, desk, rule, ranking);
-  const short = rule.fallback ? Math.max(0, problem.replicas - rule.base - spot) : 0;
+  if (spot === wantedSpot && ready === wantedSpot) spot += move(problem, desk, most, ranking);
+  // Where spot is too scarce for the spares, on-demand takes over: what is left unserved then stays for a return.
+  const short = Math.min(places, Math.max(0, wantedSpot - spot));
   while (desk.held(ON_DEMAND) < rule.base + short) desk.launchOnDemand();
   while (desk.held(ON_DEMAND) > rule.base + short && ready + desk.held(ON_DEMAND) > problem.replicas) {
     if (!mayStopOnDemand(problem, desk)) break;
@@ -66,11 +65,24 @@ export function actByRule(problem: ServingProblem, desk: Desk, rule: Rule, ranki
   guard(problem, desk);
 }
 
-/** Whether less may still go unserved than `pace` times what an even use over the window would leave. */
-const behindPace = ({ allowedSeconds, ticks }: ServingProblem, { unserved, tick }: Desk, pace: number): boolean =>
-  allowedSeconds - unserved < pace * allowedSeconds * (1 - tick / ticks);
+/** What an even use over the window would leave, over what is left, both without one loss of everything. */
+function scarcity({ allowedSeconds, replicas, coldSeconds, ticks }: ServingProblem, { unserved, tick }: Desk): number {
+  const once = replicas * coldSeconds;
+  const even = Math.max(0, allowedSeconds - once) * (1 - tick / ticks);
+  return even / Math.max(1e-9, allowedSeconds - once - unserved);
+}
 
-const limit = (rule: Rule, { fullAt }: Ranking, zone: number): number => Math.min(rule.most, fullAt[zone] ?? Infinity);
+/** Tries up to `wanted` launches, best zones first; the number that succeeded. */
+function launchSpot(desk: Desk, ranking: Ranking, most: number, wanted: number): number {
+  let launched = 0;
+  for (const zone of ranking.order) {
+    if (launched >= wanted) break;
+    while (launched < wanted && desk.held(zone) < limit(most, ranking, zone) && desk.tryLaunch(zone)) launched += 1;
+  }
+  return launched;
+}
+
+const limit = (most: number, { fullAt }: Ranking, zone: number): number => Math.min(most, fullAt[zone] ?? Infinity);
 
 /** The zone of a serving spot replica that is dearest; ON_DEMAND: there is none, or its newest is not serving yet. */
 function dearestReady(desk: Desk, now: number, effective: Float64Array): number {
@@ -85,7 +97,7 @@ function dearestReady(desk: Desk, now: number, effective: Float64Array): number 
 }
 
 /** Tries one cheaper zone in place of the dearest that is held; the old one is stopped once the new one serves. */
-function move(problem: ServingProblem, desk: Desk, rule: Rule, ranking: Ranking): number {
+function move(problem: ServingProblem, desk: Desk, most: number, ranking: Ranking): number {
   const { effective, order } = ranking;
   const now = desk.tick * problem.tickSeconds;
   const from = dearestReady(desk, now, effective);
@@ -95,7 +107,7 @@ function move(problem: ServingProblem, desk: Desk, rule: Rule, ranking: Ranking)
   for (const zone of order) {
     const saving = (effective[from] ?? 0) - (effective[zone] ?? 0);
     if (saving <= MOVE_MARGIN * (effective[from] ?? 0)) return 0;
-    if (zone === from || desk.held(zone) >= limit(rule, ranking, zone)) continue;
+    if (zone === from || desk.held(zone) >= limit(most, ranking, zone)) continue;
     const stay = Math.min(hours, ranking.lifetime[zone] ?? 0);
     if (saving * stay > desk.spotPrice(zone) * overlap && desk.tryLaunch(zone)) return 1;
   }
