@@ -48,6 +48,14 @@ const params = z.strictObject({
     .default(DEFAULT_RISK.price)
     .describe('What a replica-minute of unserved load is worth, in replica-minutes'),
   reserveRatio: z.number().min(0).max(10).default(0).describe('Replicas kept beyond the plan, as a share of it'),
+  takesOverTarget: z
+    .number()
+    .min(0.35)
+    .max(1.2)
+    .optional()
+    .describe(
+      'Utilisation target of the autoscaler that this policy takes over from (0.7 for 70 %): its rule is followed until another would have been clearly cheaper in the window',
+    ),
   windowMinutes: z
     .number()
     .int()
@@ -88,7 +96,7 @@ function serviceOf(view: PolicyView, one: WorkloadView, given: Params): Service 
     minReplicas: fleet.minReplicas,
     maxReplicas: fleet.maxReplicas,
     cooldownMinutes: given.cooldownMinutes,
-    risk: { price: given.unservedPrice, reserve: given.reserveRatio },
+    risk: { price: given.unservedPrice, reserve: given.reserveRatio, takesOver: given.takesOverTarget },
     capacityPerReplica: service.capacityPerReplica,
   };
   return { name: one.workload, window, settings, fleet, replicaNanos: replicaHourNanos(view, one) };
@@ -280,7 +288,7 @@ const SEVENTY = {
 
 export const policy: Policy<Params> = {
   name: 'target-tracking',
-  version: 7,
+  version: 8,
   description:
     'Keeps as many replicas of a service as the load ahead needs, forecast from its measured load, or as hold a metric at a target (70 % of the GPUs); replaces those that lost a GPU',
   params,
@@ -342,6 +350,12 @@ export const policy: Policy<Params> = {
       params: { windowMinutes: 120 },
       view: exampleView({ workloads: [service(10, steady(150, 120))] }),
       proposes: [{ action: 'ScaleIn', target: 'chat' }],
+    },
+    {
+      title: 'An hour after it took over from an autoscaler at 50 %: as many as that would hold',
+      params: { windowMinutes: 60, takesOverTarget: 0.5 },
+      view: exampleView({ workloads: [service(3, steady(250, 60))] }),
+      proposes: [{ action: 'ScaleOut', target: 'chat' }],
     },
     {
       title: 'Two replicas where six are needed',

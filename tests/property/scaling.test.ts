@@ -5,7 +5,7 @@ import { hpa, recentPeak, stepScaling, targetTracking } from '../../src/planning
 import { clairvoyant } from '../../src/planning/scaling/optimum.js';
 import { Mixture } from '../../src/planning/scaling/mixture.js';
 import { bursarPolicies } from '../../src/planning/scaling/planner.js';
-import { Rehearsal } from '../../src/planning/scaling/rehearsal.js';
+import { hpaRule, Rehearsal } from '../../src/planning/scaling/rehearsal.js';
 import {
   simulate,
   startingReplicas,
@@ -70,14 +70,17 @@ const minutes = fc.array(fc.record({ load: fc.double({ min: 0, max: 12, noNaN: t
   maxLength: 60,
 });
 
+/** No rule, or the HPA that somebody runs. */
+const trust = fc.option(fc.constantFrom(0.5, 0.7, 0.9).map(hpaRule), { nil: null });
+
 describe('the mixture', () => {
   it('costs at most the best rule and the stated bound, whatever the load and whatever it is told', () => {
     fc.assert(
-      fc.property(minutes, fleets, fc.constantFrom(1.05, 3, 20, 600), (told, limits, price) => {
+      fc.property(minutes, fleets, fc.constantFrom(1.05, 3, 20, 600), trust, (told, limits, price, trusted) => {
         const load = Float64Array.from(told, (minute) => minute.load);
         const start = startingReplicas(load, limits);
         const rehearsal = new Rehearsal(limits, start);
-        const mixture = new Mixture(price, start, rehearsal.count, limits.bootMinutes);
+        const mixture = new Mixture(price, start, rehearsal.count, limits.bootMinutes, undefined, trusted);
         const bound = new Bound(price, limits.bootMinutes, rehearsal, mixture);
         const wishes = told.map(({ load: now, hint }, minute) => {
           if (minute > 0) {
@@ -101,8 +104,8 @@ describe('the mixture', () => {
 });
 
 /**
- * The bound of mixture.ts, term by term, but for the dearest minute: the best rule's bill; a tolerance times the
- * logarithm of the number of rules; two replica-minutes a minute; what the weights of a minute cost more than those
+ * The bound of mixture.ts, term by term, but for the dearest minute: the bill of a rule and a tolerance times the
+ * logarithm of one over the weight that it began with, the least of them; two replica-minutes a minute; what the weights of a minute cost more than those
  * with that minute known; and what the weights moved within a boot delay.
  */
 class Bound {
@@ -115,6 +118,7 @@ class Bound {
     private readonly bootMinutes: number,
     private readonly rehearsal: Rehearsal,
     private readonly mixture: Mixture,
+    private readonly first = mixture.weights.slice(),
   ) {}
 
   private get bills(): Float64Array {
@@ -130,7 +134,7 @@ class Bound {
     settle();
     const after = this.bills;
     const best = Math.min(...after);
-    const known = after.map((bill) => Math.exp((best - bill) / this.mixture.tolerance));
+    const known = after.map((bill, i) => this.first[i]! * Math.exp((best - bill) / this.mixture.tolerance));
     const all = known.reduce((sum, weight) => sum + weight, 0);
     weights.forEach((weight, i) => (this.moved += (weight - known[i]! / all) * (after[i]! - before[i]!)));
     this.moved += this.price * Math.max(0, this.movedWithinABoot());
@@ -150,8 +154,7 @@ class Bound {
 
   total(): number {
     return (
-      Math.min(...this.bills) +
-      this.mixture.tolerance * Math.log(this.rehearsal.count) +
+      Math.min(...this.bills.map((bill, i) => bill - this.mixture.tolerance * Math.log(this.first[i]!))) +
       2 * this.weights.length +
       this.moved
     );

@@ -13,6 +13,7 @@ import { addShortfall, normalTail } from '../../src/planning/scaling/normal.js';
 import { RegimeFilter } from '../../src/planning/scaling/regimes.js';
 import { Mixture, MIXTURE_SETTINGS } from '../../src/planning/scaling/mixture.js';
 import { Rehearsal } from '../../src/planning/scaling/rehearsal.js';
+import { hpa } from '../../src/planning/scaling/opponents.js';
 import { seededSeries, SERIES_DEFAULTS } from '../../src/lab/scaling/series.js';
 import { simulate, startingReplicas, type FleetLimits } from '../../src/planning/scaling/simulate.js';
 
@@ -52,6 +53,20 @@ describe('the scaling planner', () => {
       );
       expect(plan.replicas).toBe(run.replicas[minute]!);
     }
+  });
+
+  it('takes over from an HPA: holds what that would, until another rule has been clearly cheaper', () => {
+    const calm = { ...SERIES_DEFAULTS, minutes: 4320, base: 100, burstsPerDay: 0, seed: 2 };
+    const load = seededSeries(calm).map((count) => count / 10);
+    const [policy] = bursarPolicies(load, limits, startingReplicas(load, limits), [
+      { ...DEFAULT_RISK, takesOver: 0.5 },
+    ]);
+    const own = simulate(load, limits, policy!);
+    const theirs = simulate(load, limits, hpa({ target: 0.5 }));
+    const left = own.replicas.findIndex((replicas, minute) => replicas !== theirs.replicas[minute]);
+    expect(left).toBeGreaterThan(30);
+    const bill = ({ replicaMinutes, unserved }: typeof own): number => replicaMinutes + DEFAULT_RISK.price * unserved;
+    expect(bill(own)).toBeLessThan(bill(theirs));
   });
 
   it('shows the numbers behind a plan: a steady load of 8 replicas', () => {

@@ -15,7 +15,7 @@ import { Distribution } from './distribution.js';
 import { LoadForecaster, priorForecast, type CalmForecast } from './forecast.js';
 import { RegimeFilter } from './regimes.js';
 import { Mixture, type MixtureSettings } from './mixture.js';
-import { Rehearsal } from './rehearsal.js';
+import { hpaRule, Rehearsal } from './rehearsal.js';
 import { checkLimits, clamp, type FleetLimits, type ScalingPolicy } from './simulate.js';
 
 export interface RiskSetting {
@@ -23,11 +23,17 @@ export interface RiskSetting {
   readonly price: number;
   /** Replicas kept beyond the plan, as a share of it; 0 unless load must never go unserved. */
   readonly reserve: number;
+  /** The utilisation target of the HPA that the plan takes over from: it is trusted from the start. */
+  readonly takesOver?: number | undefined;
 }
 
+/** Where the load jumps from minute to minute a price of 20 leaves up to half as much again unserved. */
+export const DEFAULT_RISK: RiskSetting = { price: 80, reserve: 0 };
+
 /**
- * The settings of the reports: prices, from cheapest to safest, then some with a reserve. A high price buys against
- * rare surges, a reserve against the noise of every minute: where no surge comes the reserve is the cheaper of the two.
+ * The settings of the reports: prices, from cheapest to safest, then some with a reserve, then the default one as it
+ * takes over from an HPA. A high price buys against rare surges, a reserve against the noise of every minute: where no
+ * surge comes the reserve is the cheaper of the two.
  */
 export const RISK_SETTINGS: readonly RiskSetting[] = [
   ...[1.05, 1.2, 1.5, 2, 3, 4, 5, 6.5, 8, 11, 15, 20, 30, 50, 80, 150, 300, 600, 2000, 6000, 20_000].map((price) => ({
@@ -49,14 +55,15 @@ export const RISK_SETTINGS: readonly RiskSetting[] = [
       [20_000, 1],
     ] as const
   ).map(([price, reserve]) => ({ price, reserve })),
+  ...[0.5, 0.7, 0.9].map((takesOver) => ({ ...DEFAULT_RISK, takesOver })),
 ];
 
-/** Where the load jumps from minute to minute a price of 20 leaves up to half as much again unserved. */
-export const DEFAULT_RISK: RiskSetting = { price: 80, reserve: 0 };
+/** `bursar@80`, `bursar@2000+10%` with a reserve, or `bursar@80,hpa-0.9` where it takes over. */
+export const riskName = ({ price, reserve, takesOver }: RiskSetting): string =>
+  `bursar@${price}${reserve > 0 ? `+${Math.round(reserve * 100)}%` : ''}${takesOver === undefined ? '' : `,hpa-${takesOver}`}`;
 
-/** `bursar@80`, or `bursar@2000+10%` with a reserve. */
-export const riskName = (risk: RiskSetting): string =>
-  `bursar@${risk.price}${risk.reserve > 0 ? `+${Math.round(risk.reserve * 100)}%` : ''}`;
+/** Settings that differ in the reserve alone share one mixture. */
+const mixtureOf = ({ price, takesOver }: RiskSetting): string => `${price}/${takesOver ?? ''}`;
 
 /** Number of recent minutes that a minute to come may be like. */
 const RECENT_MINUTES = 240;
@@ -67,7 +74,7 @@ class LoadPlanner {
   private readonly regimes = new RegimeFilter();
   private readonly forecaster: LoadForecaster;
   private readonly rehearsal: Rehearsal;
-  private readonly mixtures: ReadonlyMap<number, Mixture>;
+  private readonly mixtures: ReadonlyMap<string, Mixture>;
   private readonly recent: number[] = [];
   private minutes = 0;
   private loadSum = 0;
@@ -76,16 +83,23 @@ class LoadPlanner {
   constructor(
     private readonly limits: FleetLimits,
     startingReplicas: number,
-    prices: readonly number[],
+    risks: readonly RiskSetting[],
     mixture?: MixtureSettings,
   ) {
     this.forecaster = new LoadForecaster(limits.bootMinutes);
     const rehearsal = new Rehearsal(limits, startingReplicas);
     this.rehearsal = rehearsal;
     this.mixtures = new Map(
-      prices.map((price) => [
-        price,
-        new Mixture(price, startingReplicas, rehearsal.count, limits.bootMinutes, mixture),
+      risks.map((risk) => [
+        mixtureOf(risk),
+        new Mixture(
+          risk.price,
+          startingReplicas,
+          rehearsal.count,
+          limits.bootMinutes,
+          mixture,
+          risk.takesOver === undefined ? null : hpaRule(risk.takesOver),
+        ),
       ]),
     );
     this.calm = priorForecast(startingReplicas);
@@ -121,9 +135,9 @@ class LoadPlanner {
     for (const mixture of this.mixtures.values()) mixture.decide(this.rehearsal, load, recentBeyond, noise);
   }
 
-  /** Replicas to have in the minute that begins; the price must be one of those given at the start. */
-  wanted({ price, reserve }: RiskSetting): number {
-    return clamp(Math.ceil(this.mixtures.get(price)!.replicas * (1 + reserve) - 1e-9), this.limits);
+  /** Replicas to have in the minute that begins; the setting must be one of those given at the start. */
+  wanted(risk: RiskSetting): number {
+    return clamp(Math.ceil(this.mixtures.get(mixtureOf(risk))!.replicas * (1 + risk.reserve) - 1e-9), this.limits);
   }
 
   /** Mean load beyond k replicas, k from 0 to the largest fleet, in the recent minutes. */
@@ -146,7 +160,7 @@ export function bursarPolicies(
   risks: readonly RiskSetting[],
   mixture?: MixtureSettings,
 ): ScalingPolicy[] {
-  const loadPlanner = new LoadPlanner(limits, startingReplicas, [...new Set(risks.map(({ price }) => price))], mixture);
+  const loadPlanner = new LoadPlanner(limits, startingReplicas, risks, mixture);
   const wishes = risks.map(() => new Int32Array(load.length));
   for (let minute = 0; minute < load.length; minute++) {
     // The decision for a minute is made before its load is observed; nothing later can change it.
@@ -197,7 +211,7 @@ export function planReplicas(history: ArrayLike<number>, state: FleetState, sett
   const loadPlanner = new LoadPlanner(
     settings,
     clamp(load.length > 0 ? Math.ceil(load[0]! - 1e-9) : current, settings),
-    [settings.risk.price],
+    [settings.risk],
   );
   for (const value of load) loadPlanner.observe(value);
   const replicas = load.length === 0 ? clamp(current, settings) : loadPlanner.wanted(settings.risk);

@@ -26,6 +26,12 @@ const PRICES = [1.1, 1.5, 2, 3, 5, 8, 15, 30, 60, 150, 500, 3000] as const;
 const OWN = (MARGINS.length * ROOMS.length + PRICES.length) * WAYS;
 
 const HPA_TARGETS = [0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1, 1.1, 1.2] as const;
+/** The rule that is the HPA of a target, the nearest of those that run. */
+export function hpaRule(target: number): number {
+  const distances = HPA_TARGETS.map((one) => Math.abs(one - target));
+  return OWN + distances.indexOf(Math.min(...distances));
+}
+
 const TRACKED_TARGETS = [0.5, 0.7, 0.9] as const;
 const PEAK_MINUTES = [10, 20, 40, 60, 120] as const;
 const PEAK_FACTORS = [0.8, 1, 1.2] as const;
