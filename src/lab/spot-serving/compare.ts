@@ -116,7 +116,7 @@ function runsOf(name: PolicyName, comparison: ServingComparison, windowDone: () 
 
 /** Bursar as it runs a window: taught by what is known before its start. */
 function bursarPolicies({ problem, lessons }: ServingComparison): (one: ServingCase) => ServingPolicy {
-  const others = lessons.map(evidenceOf);
+  const others = lessons.map((one) => evidenceOf(one));
   return ({ pasts }) => {
     const zones = pasts.map((past, zone) => ({ region: problem.regionOf[zone] ?? 0, past }));
     const shares = learnZones(zones, others);

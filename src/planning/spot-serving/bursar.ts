@@ -139,8 +139,8 @@ class Planner {
   private drawn(desk: Desk): ServingWindow[] {
     const left = this.problem.ticks - desk.tick;
     const spotPerHour = this.beliefs.map((_, zone) => new Float64Array(left).fill(desk.spotPrice(zone)));
-    return this.futures.draw(this.beliefs, left).map(({ believed }) => {
-      const capacity = believed.map((row) => row.subarray(0, left));
+    return this.futures.draw(this.beliefs, desk.tick).map(({ believed }) => {
+      const capacity = believed.map((row) => Uint8Array.from(row.subarray(0, left), (ends) => (ends > 0 ? 1 : 0)));
       // What is held is there now, whatever was drawn.
       for (const zone of desk.zones) capacity[zone]?.fill(1, 0, 1);
       return { capacity, spotPerHour };

@@ -248,7 +248,7 @@ describe('what is told', () => {
     expect(explained(resource({ readings: last(measured), workload: 'inference' })).saw).toEqual([
       '720 readings of 8 x GPU',
       'the newest of 2026-11-01 00:00 UTC: 0 % busy, 50 W, 600 MiB of memory in use, 0 requests a second',
-      'an hour of it costs 32.000000 USD',
+      'an hour of it costs 32.00 USD',
     ]);
     expect(
       explained(resource({ readings: last({ gpuUtilisationRatio: null }), hourlyNanos: null, gpus: null })).saw,

@@ -40,7 +40,7 @@ describe('What works at next to nothing', () => {
       code: 'working',
       message: expect.stringMatching(/^its GPUs work at 1 %: from 0.2 % on is work while its workload is unknown/),
       toAct: expect.stringMatching(
-        /^a label .*bursar\.io\/workload-kind.*from 5 % on; or less than 0.2 % for 1 minutes/,
+        /^a label .*bursar\.io\/workload-kind.*from 5 % on; or less than 0.2 % for a minute or more/,
       ),
     });
   });
