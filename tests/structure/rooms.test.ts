@@ -71,8 +71,8 @@ const ROOMS: Readonly<Record<string, Room>> = {
       NODE,
     ],
   },
-  // Runs in browsers.
-  'web/dashboard': { rooms: ['core'], packages: ['preact', '@preact/signals', 'uplot'] },
+  // Runs in browsers; what the API answers it takes from the generated client, as types.
+  'web/dashboard': { rooms: ['core', 'clients'], packages: ['preact', '@preact/signals', 'uplot'] },
   // Opponents, optima, scorers and series of `bursar backtest`: no room of the product imports it.
   lab: { rooms: ['core', 'planning'], packages: [NODE] },
   cli: {

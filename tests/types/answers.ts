@@ -1,11 +1,9 @@
 /**
- * What the command line and the dashboard read of an answer is in the answer: their types against those of the
- * TypeScript client, which is made of the API's document. Nothing runs; `npm run typecheck` refuses a name that the
- * API does not answer (a reader that still asked for a dropped field printed "undefined").
+ * What the command line reads of an answer is in the answer: its types against those of the TypeScript client, which is
+ * made of the API's document. Nothing runs; `npm run typecheck` refuses a name that the API does not answer (a reader
+ * that still asked for a dropped field printed "undefined"). The dashboard takes its types from that client itself.
  */
 import type * as Api from '../../clients/typescript/bursar.js';
-import type * as Dashboard from '../../src/web/dashboard/answers.js';
-import type { FleetDetails } from '../../src/web/dashboard/fleet-answers.js';
 import type { SignedIn } from '../../src/cli/client/sign-in.js';
 import type { FleetTargetJson } from '../../src/store/fleet/fleet-json.js';
 
@@ -33,48 +31,14 @@ type Lacks<Reader, Answer> = unknown extends Answer
 
 type Nothing<Missing extends never> = Missing;
 
-/** One line for each type of the dashboard that an answer is read as, and for those that the command line writes. */
+/** One line for each type that the command line reads an answer as and does not share with the server. */
 export type Held = [
   Nothing<Lacks<SignedIn, NonNullable<Api.Session['signedIn']>>>,
-  Nothing<Lacks<Dashboard.Session, Api.Session>>,
-  Nothing<Lacks<Dashboard.StandingSession, Api.StandingSession>>,
-  Nothing<Lacks<Dashboard.Explained, Api.Explanation>>,
-  Nothing<Lacks<Dashboard.BudgetState, Api.BudgetState['state']>>,
-  Nothing<Lacks<Dashboard.Standing, Api.BudgetStanding>>,
-  Nothing<Lacks<Dashboard.Bill, Api.Bill>>,
-  Nothing<Lacks<Dashboard.Overview, Api.Overview>>,
-  Nothing<Lacks<Dashboard.BurnDown, Api.BurnDown>>,
-  Nothing<Lacks<Dashboard.Team, Api.Team>>,
-  Nothing<Lacks<Dashboard.Lease, Api.Lease>>,
-  Nothing<Lacks<Dashboard.Costs, Api.Costs>>,
-  Nothing<Lacks<Dashboard.StoredRecommendation, Api.Recommendation>>,
-  Nothing<Lacks<Dashboard.Action, Api.Action>>,
-  Nothing<Lacks<Dashboard.ActionStory, Api.ActionStory>>,
-  Nothing<Lacks<Dashboard.Saving, Api.Saving>>,
-  Nothing<Lacks<Dashboard.SavingTotals, Api.SavingTotals>>,
-  Nothing<Lacks<Dashboard.SavingDetail, Api.SavingDetail>>,
-  Nothing<Lacks<Dashboard.PolicyKind, Api.PolicyDescription>>,
-  Nothing<Lacks<Dashboard.PolicyDocument, Api.StoredPolicy>>,
-  Nothing<Lacks<Dashboard.Imported, Api.ImportedFile>>,
-  Nothing<Lacks<Dashboard.StoredImport, Api.Import>>,
-  Nothing<Lacks<Dashboard.Reject, Api.Reject>>,
-  Nothing<Lacks<Dashboard.Backtest, Api.Backtest>>,
-  Nothing<Lacks<Dashboard.BacktestResult, Api.BacktestReport>>,
-  Nothing<Lacks<Dashboard.BudgetPeriod, Api.BudgetPeriod>>,
-  Nothing<Lacks<Dashboard.EvaluatedBudget, Api.BudgetState>>,
-  Nothing<Lacks<Dashboard.Reservation, Api.Reservation>>,
-  Nothing<Lacks<Dashboard.Alert, Api.Alert>>,
-  Nothing<Lacks<Dashboard.AlertStory, Api.AlertStory>>,
-  Nothing<Lacks<Dashboard.CostBreakdown, Api.CostBreakdown>>,
-  Nothing<Lacks<Dashboard.CostBridge, Api.CostBridge>>,
-  Nothing<Lacks<Dashboard.CostView, Api.CostView>>,
-  Nothing<Lacks<Dashboard.CostResources, Api.CostResources>>,
-  Nothing<Lacks<FleetDetails, Api.FleetDetails>>,
   // What is answered as it is kept.
   Nothing<Exclude<keyof FleetTargetJson, keyof Api.FleetTarget>>,
 ];
 
 // @ts-expect-error a name that the session does not answer
-export type AtTheTop = Nothing<Lacks<Dashboard.SignedIn & { readonly organisation: string }, Api.Session['signedIn']>>;
+export type AtTheTop = Nothing<Lacks<SignedIn & { readonly organisation: string }, Api.Session['signedIn']>>;
 // @ts-expect-error a name that a total of costs does not answer
 export type Within = Nothing<Lacks<{ readonly totals: readonly { readonly nothing: string }[] }, Api.Costs>>;

@@ -12,7 +12,7 @@ import { say } from './language.js';
 
 export const session = signal<Session | null>(null);
 
-export interface Detail {
+interface Detail {
   readonly path: string | null;
   readonly message: string;
 }

@@ -3,34 +3,14 @@
  *
  * The invariant: unknown is never zero. A sum is of the known values, and null where there are none.
  */
+import type { Variance } from './answers.js';
 import { addDecimal, formatDecimal, parseDecimal, ZERO } from '../../core/decimal.js';
-
-/** A day of a team and a SKU. */
-export interface Variance {
-  readonly team: string;
-  readonly provider: string;
-  readonly sku: string | null;
-  readonly currency: string;
-  readonly accrued: string | null;
-  readonly compared: string | null;
-  readonly variance: string | null;
-  readonly reasons: readonly string[];
-}
 
 /** All days of a team and a SKU, or one of their findings. */
 export interface Difference extends Variance {
   /** Of the accrual; null: there is none, or no difference is known. */
   readonly ratio: string | null;
 }
-
-export type VarianceTotals = readonly {
-  readonly currency: string;
-  readonly accrued: string;
-  readonly compared: string;
-  readonly variance: string;
-  readonly apart: string;
-  readonly unpricedGpuHours: string;
-}[];
 
 /** A credit, a tax, a purchase: no metered usage corresponds to it. */
 const isApart = ({ reasons }: Variance): boolean => reasons.includes('apart');

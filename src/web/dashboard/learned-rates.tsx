@@ -1,5 +1,6 @@
 /** The rates learned from closed bills, the basis of each, and taking one back. */
 import type { JSX } from 'preact';
+import type { LearnedRate } from './answers.js';
 import { list, refusal, send } from './api.js';
 import { code, decimal, instant, money, month } from './format.js';
 import { joined, say } from './language.js';
@@ -7,30 +8,6 @@ import { useLoaded, useTask } from './loading.js';
 import { Sure } from './sure.js';
 import { Table, type Column } from './table.js';
 import { AsWritten, Badge, Card, Empty, Problems, Said, Show, Unseen } from './ui.js';
-
-interface LearnedRate {
-  readonly id: string;
-  readonly source: string;
-  readonly month: string;
-  readonly provider: string;
-  readonly account: string | null;
-  readonly sku: string;
-  readonly region: string | null;
-  readonly term: string | null;
-  readonly appliesFrom: string;
-  readonly ratio: string | null;
-  readonly trusted: boolean;
-  readonly distrust: readonly string[];
-  readonly evidence: {
-    readonly days: number;
-    readonly meteredGpuHours: string;
-    readonly listCost: string;
-    readonly charged: string;
-    readonly currency: string;
-  };
-  readonly withdrawnAt: string | null;
-  readonly withdrawnBy: string | null;
-}
 
 const stateOf = ({ trusted, withdrawnAt }: LearnedRate): 'withdrawn' | 'trusted' | 'not-trusted' =>
   withdrawnAt !== null ? 'withdrawn' : trusted ? 'trusted' : 'not-trusted';

@@ -4,6 +4,7 @@
  */
 import type { JSX } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import type { Waiting } from './answers.js';
 import { get } from './api.js';
 import { count } from './format.js';
 import { say, type TextKey } from './language.js';
@@ -13,14 +14,6 @@ import { link, type RouteName } from './routes.js';
 
 export type PageName = Exclude<RouteName, 'sign-in'>;
 export type PageText = TextKey & `page.${string}`;
-
-/** How much waits for somebody. */
-interface Waiting {
-  readonly recommendations: number;
-  readonly actions: number;
-  readonly alerts: number;
-  readonly findings: number;
-}
 
 /** In this order. Sessions are reached by one's name. */
 const TASKS: readonly (readonly [task: TextKey & `task.${string}`, pages: readonly PageName[]])[] = [

@@ -1,42 +1,10 @@
 /** Places for a workload as a table, the cheapest first, each with its cost and why it lost. */
 import type { JSX } from 'preact';
-import type { Term } from '../../core/usage.js';
+import type { PlacePart, Places } from './answers.js';
 import { code, count, decimal } from './format.js';
 import { say } from './language.js';
 import type { Column } from './table.js';
 import { Amount, AsWritten, Badge } from './ui.js';
-
-export interface PlacePart {
-  readonly provider: string;
-  readonly sku: string;
-  readonly region: string | null;
-  readonly term: Term;
-  readonly upfront: 'none' | 'partial' | 'all';
-  readonly gpuModel: string | null;
-  readonly units: number;
-  readonly gpus: number;
-}
-
-export interface Place {
-  readonly parts: readonly PlacePart[];
-  readonly gpus: number;
-  readonly hours: number;
-  readonly cost: string;
-}
-
-interface Lost {
-  readonly kind: string;
-  readonly message: string;
-}
-
-export interface Places {
-  readonly currency: string;
-  readonly best: Place | null;
-  readonly runnersUp: readonly (Place & { readonly lost: readonly Lost[] })[];
-  readonly more: number;
-  readonly refused: readonly { readonly kind: string; readonly count: number; readonly example: string }[];
-  readonly assumptions: readonly string[];
-}
 
 type Row = Places['runnersUp'][number];
 

@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Verdict } from '../../core/quote/budget.js';
 import type { Term } from '../../core/usage.js';
-import type { Reservation } from './answers.js';
+import type { BudgetVerdict, Quote, Reservation } from './answers.js';
 import { send } from './api.js';
 import { code, instant, money, price } from './format.js';
 import { say } from './language.js';
@@ -11,42 +11,6 @@ import { useTask } from './loading.js';
 import { link } from './routes.js';
 import { Table, type Column } from './table.js';
 import { Act, Amount, AsWritten, Badge, Card, Facts, Field, Figure, Problems, type Tone } from './ui.js';
-
-interface BudgetVerdict {
-  readonly budget: string;
-  readonly team: string;
-  readonly verdict: Verdict;
-  readonly reasons: readonly string[];
-  readonly currency: string;
-  readonly periodEnd: string;
-  readonly planned: string | null;
-  readonly left: { readonly before: string; readonly after: string; readonly afterLow: string } | null;
-}
-
-export interface Quote {
-  readonly cost: string;
-  readonly currency: string;
-  readonly parts: { readonly gpu: string; readonly storage: string | null; readonly network: string | null };
-  readonly interval: {
-    readonly low: string;
-    readonly high: string;
-    readonly because: readonly string[];
-    readonly leavesOut: readonly string[];
-  };
-  readonly unitPrice: string;
-  readonly provider: string;
-  readonly sku: string;
-  readonly region: string | null;
-  readonly term: Term;
-  readonly source: string;
-  readonly effectiveFrom: string;
-  readonly assumptions: readonly string[];
-  readonly budgets: {
-    readonly team: string;
-    readonly verdict: Verdict;
-    readonly budgets: readonly BudgetVerdict[];
-  } | null;
-}
 
 /** A quote with its question, which a reservation asks again. */
 export interface QuotedRun {

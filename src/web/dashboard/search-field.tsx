@@ -5,6 +5,7 @@
  */
 import type { JSX, RefObject } from 'preact';
 import { useEffect, useId, useMemo, useRef, useState } from 'preact/hooks';
+import type { Found as Answered, With } from './answers.js';
 import { get } from './api.js';
 import { SETTINGS } from '../../core/pages.js';
 import { code, within } from './format.js';
@@ -14,14 +15,8 @@ import type { PageName, PageText } from './navigation.js';
 import { go, link, place } from './router.js';
 import { AsWritten, isWriting, Problems } from './ui.js';
 
-/** Something with the words in its id or its name. */
-interface Found {
-  readonly kind: 'page' | 'setting' | 'team' | 'budget' | 'target' | 'action' | 'recommendation' | 'document';
-  readonly id: string;
-  readonly name: string;
-  readonly team: string | null;
-  readonly state: string | null;
-}
+/** What the server found, or a page or a setting of the dashboard. */
+type Found = With<Answered['items'][number], { readonly kind: Answered['items'][number]['kind'] | 'page' | 'setting' }>;
 
 /** Kinds whose name says it all. */
 const IS_NAMED: ReadonlySet<Found['kind']> = new Set(['budget', 'page', 'setting']);
@@ -81,7 +76,7 @@ function useFound(words: string): { readonly items: readonly Found[] | null; rea
     return () => clearTimeout(waiting);
   }, [words]);
   const { data, trouble } = useAnswer(`search ${asked}`, async (halt) =>
-    asked === '' ? null : get<{ readonly items: readonly Found[] }>('/v1/search', { words: asked }, halt),
+    asked === '' ? null : get<Answered>('/v1/search', { words: asked }, halt),
   );
   return { items: asked === words ? (data?.items ?? null) : null, trouble };
 }

@@ -7,7 +7,7 @@ import { say } from './language.js';
 import { repeats, useAnswer } from './loading.js';
 import { place } from './router.js';
 import { link } from './routes.js';
-import type { Stops } from './settings/answers.js';
+import type { Stops } from './answers.js';
 
 type Stop = Stops['stops'][number];
 

@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import { ACTION_STATES } from '../../../core/action/action.js';
 import { effectText } from '../alert-news.js';
-import type { Action } from '../answers.js';
+import type { Action, Stops } from '../answers.js';
 import { get, list } from '../api.js';
 import { Deciding } from '../deciding.js';
 import { Expected } from '../expected.js';
@@ -37,7 +37,7 @@ const columns = (): readonly Column<Action>[] => [
   {
     name: say('column.proposed'),
     isMinor: true,
-    text: ({ proposedAt }) => proposedAt,
+    text: ({ proposedAt }) => proposedAt ?? '',
     cell: ({ proposedAt }) => <Instant at={proposedAt} />,
   },
 ];
@@ -61,7 +61,7 @@ export function Actions(): JSX.Element {
         />
       }
     >
-      <Stops />
+      <StopNotes />
       <Deciding
         loaded={loaded}
         nameOf={({ effect, team: whose }) => `${effectText(effect)} (${whose})`}
@@ -83,17 +83,9 @@ export function Actions(): JSX.Element {
   );
 }
 
-interface Stop {
-  readonly scope: string;
-  readonly name: string;
-  readonly reason: string;
-  readonly setAt: string;
-  readonly setBy: string;
-}
-
 /** The kill switch, where it holds something back. */
-function Stops(): JSX.Element {
-  const loaded = useLoaded('stops', (halt) => get<{ readonly stops: readonly Stop[] }>('/v1/stop', {}, halt));
+function StopNotes(): JSX.Element {
+  const loaded = useLoaded('stops', (halt) => get<Stops>('/v1/stop', {}, halt));
   return (
     <Show loaded={loaded}>
       {({ stops }) =>

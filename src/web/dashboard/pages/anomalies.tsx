@@ -1,6 +1,6 @@
 /** Unusual spend and prices, each with the expected value, its drivers, and the affected days. */
 import type { JSX } from 'preact';
-import type { AnomalyNews, PriceNews } from '../../../core/alert/alert.js';
+import type { Anomaly } from '../answers.js';
 import { titleOf } from '../alert-news.js';
 import { list } from '../api.js';
 import { day, instant, money, price } from '../format.js';
@@ -11,12 +11,6 @@ import { Table, type Column } from '../table.js';
 import { TeamPick } from '../team-pick.js';
 import { Amount, Empty, Instant, Page, Show } from '../ui.js';
 import { DAY_MS } from '../../../core/time.js';
-
-interface Anomaly {
-  readonly id: string;
-  readonly foundAt: string;
-  readonly anomaly: AnomalyNews | PriceNews;
-}
 
 const dayAfter = (label: string): string => new Date(Date.parse(label) + DAY_MS).toISOString().slice(0, 10);
 

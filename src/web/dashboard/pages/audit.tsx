@@ -3,6 +3,7 @@
  */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
+import type { AuditCheck, AuditEntry } from '../answers.js';
 import { get, list, refusal } from '../api.js';
 import { shownCode, words } from '../format.js';
 import { say } from '../language.js';
@@ -11,22 +12,6 @@ import { go, link, place } from '../router.js';
 import { Table, type Column } from '../table.js';
 import { Act, AsWritten, Badge, Card, Empty, Facts, Field, Instant, Page, Problems, Show, Unseen } from '../ui.js';
 import { DAY_MS } from '../../../core/time.js';
-
-interface AuditEntry {
-  readonly id: string;
-  readonly at: string;
-  readonly actor: string;
-  readonly verb: string;
-  readonly target: string;
-  readonly detail: Readonly<Record<string, unknown>>;
-}
-
-interface AuditCheck {
-  readonly holds: boolean;
-  readonly entries: number;
-  readonly head: { readonly seq: string; readonly hash: string } | null;
-  readonly problems: readonly { readonly seq: string | null; readonly entry: string; readonly message: string }[];
-}
 
 const WORDS = ['actor', 'verb', 'target', 'from', 'to'] as const;
 type Wanted = Readonly<Record<(typeof WORDS)[number], string>>;

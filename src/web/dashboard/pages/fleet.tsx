@@ -5,7 +5,7 @@
 import type { JSX } from 'preact';
 import { countedOnce, listedGroups } from '../../../core/fleet/membership.js';
 import { addDecimal, formatDecimal, parseDecimal, ZERO } from '../../../core/decimal.js';
-import type { FleetDetail, FleetDetails } from '../fleet-answers.js';
+import type { FleetDetail, FleetDetails } from '../answers.js';
 import { get } from '../api.js';
 import { code, count, decimal, duration, money, percent, unknown } from '../format.js';
 import { joined, say } from '../language.js';

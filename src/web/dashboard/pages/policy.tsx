@@ -2,8 +2,8 @@
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { POLICY_MODES } from '../../../core/policy/document.js';
-import type { PolicyDocument, PolicyKind } from '../answers.js';
-import { list, refusal, send, session, Trouble, type Detail } from '../api.js';
+import type { PolicyCheck, PolicyDocument, PolicyKind } from '../answers.js';
+import { list, refusal, send, session, Trouble } from '../api.js';
 import { BacktestButton } from '../backtest.js';
 import { Described } from '../described.js';
 import { inWords } from '../field-words.js';
@@ -60,11 +60,6 @@ function documentOf(
     ...(priority === '' ? {} : { priority: Number(priority) }),
     params: tidy(params) ?? {},
   };
-}
-
-interface Check {
-  readonly valid: boolean;
-  readonly problems: readonly Detail[];
 }
 
 interface Props {
@@ -149,7 +144,7 @@ type Settings = ReturnType<typeof documentOf>;
 
 const useCheck = (document: Settings): ReturnType<typeof useTask<[]>> =>
   useTask(async () => {
-    const { valid, problems } = await send<Check>('POST', '/v1/policies/validate', document);
+    const { valid, problems } = await send<PolicyCheck>('POST', '/v1/policies/validate', document);
     return valid
       ? say('policies.fine')
       : say('policies.problems', {

@@ -3,7 +3,8 @@
  * bills, and the settings.
  */
 import type { JSX } from 'preact';
-import { decimalOf, sumsOf, type Difference, type Variance, type VarianceTotals } from '../differences.js';
+import type { ReconciliationSettings, Variance, VarianceFinding, VarianceTotals } from '../answers.js';
+import { decimalOf, sumsOf, type Difference } from '../differences.js';
 import { get, list } from '../api.js';
 import { code, decimal, month } from '../format.js';
 import { joined, say } from '../language.js';
@@ -13,33 +14,6 @@ import { go, link, place } from '../router.js';
 import { Table, type Column } from '../table.js';
 import { TeamPick } from '../team-pick.js';
 import { Amount, Badge, Card, Empty, Facts, Field, Figure, Instant, Page, Select, Show } from '../ui.js';
-
-interface Finding {
-  readonly id: string;
-  readonly team: string;
-  readonly source: string;
-  readonly month: string;
-  readonly provider: string;
-  readonly sku: string | null;
-  readonly gpuModel: string | null;
-  readonly region: string | null;
-  readonly component: string | null;
-  readonly currency: string;
-  readonly accrued: string | null;
-  readonly compared: string | null;
-  readonly variance: string;
-  readonly ratio: string | null;
-  readonly days: number;
-  readonly reasons: readonly string[];
-  readonly foundAt: string;
-  readonly resolvedAt: string | null;
-}
-
-interface Settings {
-  readonly learnRates: boolean;
-  readonly threshold: { readonly ratio: string; readonly amount: string };
-  readonly settling: { readonly days: number; readonly providers: Readonly<Record<string, number>> };
-}
 
 /** How many rows of days are summed. */
 const PAGE = 1000;
@@ -118,7 +92,7 @@ const differenceColumns = (): readonly Column<Difference>[] => [
   ...shared(),
 ];
 
-const findingColumns = (): readonly Column<Finding>[] => [
+const findingColumns = (): readonly Column<VarianceFinding>[] => [
   teamColumn(),
   {
     name: say('column.what'),
@@ -206,7 +180,7 @@ const StatePick = ({
 function Findings({ wanted }: { readonly wanted: Wanted }): JSX.Element {
   const { state } = wanted;
   const loaded = useLoaded(`findings ${JSON.stringify(wanted)}`, (halt) =>
-    list<Finding>(
+    list<VarianceFinding>(
       '/v1/reconciliation/findings',
       { ...filterOf(wanted), state: state === '' ? null : state },
       halt,
@@ -304,7 +278,9 @@ const Totals = ({ totals }: { readonly totals: VarianceTotals }): JSX.Element =>
 );
 
 function SettingsCard(): JSX.Element {
-  const loaded = useLoaded('reconciliation settings', (halt) => get<Settings>('/v1/reconciliation/settings', {}, halt));
+  const loaded = useLoaded('reconciliation settings', (halt) =>
+    get<ReconciliationSettings>('/v1/reconciliation/settings', {}, halt),
+  );
   return (
     <Card title={say('reconciliation.settings')}>
       <Show loaded={loaded}>

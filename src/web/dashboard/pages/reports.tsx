@@ -6,7 +6,7 @@ import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { lineageOf, routeFor, type AlertRoutes } from '../../../core/alert/routes.js';
 import { REPORT_FORMATS } from '../../../core/report/reader.js';
-import type { Overview, Team } from '../answers.js';
+import type { Overview, ReportEntry, Team } from '../answers.js';
 import { get, list, refusal, send } from '../api.js';
 import { code, month, within } from '../format.js';
 import { joined, reader, say } from '../language.js';
@@ -16,18 +16,6 @@ import { go, link, place } from '../router.js';
 import { Listing, Table, type Column } from '../table.js';
 import { TeamPick } from '../team-pick.js';
 import { Act, Amount, Badge, Card, Empty, Instant, Page, Problems, Said, Select, Show, Unseen } from '../ui.js';
-
-interface ReportEntry {
-  readonly team: string;
-  readonly month: string;
-  readonly zone: string;
-  readonly currency: string;
-  readonly total: string | null;
-  readonly isOver: boolean;
-  readonly madeAt: string;
-  readonly announcedAt: string | null;
-  readonly silence: string | null;
-}
 
 /** The picture alone is for messages. */
 const OPENED = REPORT_FORMATS.filter((format) => format !== 'png');

@@ -10,7 +10,7 @@ import { useLoaded, useTask } from '../loading.js';
 import { Table, type Column } from '../table.js';
 import { Act, Badge, Card, Empty, Instant, Problems, Show } from '../ui.js';
 import { schemaNamed } from './schemas.js';
-import type { StoredKey } from './answers.js';
+import type { StoredKey } from '../answers.js';
 
 type Values = Readonly<Record<string, unknown>>;
 type Made = StoredKey & { readonly text: string };

@@ -9,7 +9,7 @@ import { useLoaded, useTask } from '../loading.js';
 import { Table, type Column } from '../table.js';
 import { Act, Card, Empty, Instant, Problems, Show } from '../ui.js';
 import { schemaNamed } from './schemas.js';
-import type { Mute } from './answers.js';
+import type { Mute } from '../answers.js';
 
 type Values = Readonly<Record<string, unknown>>;
 

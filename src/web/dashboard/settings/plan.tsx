@@ -12,7 +12,7 @@ import { isSame, isValues } from '../merging.js';
 import { Card, Show } from '../ui.js';
 import { formatDay, localDays } from '../../../core/time.js';
 import { teamsUnder, type Threshold } from '../../../core/budget/budget.js';
-import type { ConfigurationChange } from './answers.js';
+import type { ConfigurationChange } from '../answers.js';
 
 type Values = Readonly<Record<string, unknown>>;
 export const Plan = ({ changes }: { readonly changes: readonly ConfigurationChange[] }): JSX.Element => (

@@ -16,7 +16,7 @@ import { useLoaded, useTask } from '../loading.js';
 import { Table, type Column } from '../table.js';
 import { Act, Amount, Card, Empty, Field, Problems, Said, Show } from '../ui.js';
 import { schemaNamed } from './schemas.js';
-import type { RuleCandidates, RulePreview } from './answers.js';
+import type { RuleCandidates, RulePreview } from '../answers.js';
 
 type Candidate = RuleCandidates['rows'][number];
 interface Versioned {

@@ -1,7 +1,7 @@
 /** One kind of setting: its items with a form for each, or its document. The form is made from the API's own schema. */
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
-import type { Schema } from '../answers.js';
+import type { BudgetPlan, ConfigurationChange, Schema } from '../answers.js';
 import { get, list, refusal, send, session, Trouble } from '../api.js';
 import { inWords, named, namedPath } from '../field-words.js';
 import { DraftNotes } from '../draft-notes.js';
@@ -16,7 +16,6 @@ import { Act, Card, Empty, Field, Problems, Said, Select, Show } from '../ui.js'
 import { BudgetPreview, Plan } from './plan.js';
 import { emptied, schemaNamed, writable } from './schemas.js';
 import { sectionOf, type Section, type SectionName } from './sections.js';
-import type { BudgetPlan, ConfigurationChange } from './answers.js';
 
 type Values = Readonly<Record<string, unknown>>;
 

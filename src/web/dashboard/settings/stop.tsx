@@ -9,7 +9,7 @@ import { say } from '../language.js';
 import { useLoaded, useTask } from '../loading.js';
 import { Table, type Column } from '../table.js';
 import { Act, Card, Empty, Field, Instant, Problems, Said, Select, Show } from '../ui.js';
-import type { Stops } from './answers.js';
+import type { Stops } from '../answers.js';
 
 type Stop = Stops['stops'][number];
 type Scope = Stop['scope'];
