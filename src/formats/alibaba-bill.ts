@@ -16,12 +16,11 @@
 import { isMachineComponent, namesOther } from '../core/bill/components.js';
 import { ZERO } from '../core/decimal.js';
 import type { Problem } from '../core/errors.js';
-import type { Input, ReadOptions, UsageFormat } from '../core/ports.js';
-import type { ChargeCategory, RecordBatch, UsageRecord } from '../core/usage.js';
+import type { ChargeCategory, UsageRecord } from '../core/usage.js';
 import { BillRow, quotedText } from './reading/bill.js';
-import { CURRENCY_IN_CHINA, NamedColumns, PlainCells } from './reading/console-bill.js';
+import { consoleBill, CURRENCY_IN_CHINA, NamedColumns, PlainCells, type ColumnsOf } from './reading/console-bill.js';
 import { Memo } from './reading/memo.js';
-import { headerOf, readCsvTable, type Cells, type Header, type RowReader } from './reading/table.js';
+import type { Cells, Header } from './reading/table.js';
 import { isStorable, type Tags } from './reading/tags.js';
 import { beijingMonth, parseBeijing, plusDays } from './reading/times.js';
 import { DAY_MS, HOUR_MS } from '../core/time.js';
@@ -68,55 +67,15 @@ const PASSED_OVER: ReadonlySet<string> = new Set(
 );
 const AFTER_TAX = ['含税金额', 'AfterTaxAmount', 'After-tax Amount'];
 
-export const format: UsageFormat = {
-  kind: 'usage',
-  name: 'alibaba-bill',
-  description: "Alibaba Cloud's billing details as CSV from its console or OSS, Chinese or English columns",
-  recognises: (input) => {
-    const columns = headerOf(input);
-    return (['cycle', 'account', 'billed', 'instance'] as const).every((key) =>
-      NAMES[key].some((name) => columns.includes(name)),
-    );
+export const format = consoleBill(
+  {
+    name: 'alibaba-bill',
+    description: "Alibaba Cloud's billing details as CSV from its console or OSS, Chinese or English columns",
   },
-  read: (input, options) => read(input, options ?? {}),
-};
-
-async function* read(input: Input, options: ReadOptions): AsyncGenerator<RecordBatch> {
-  const prepare = (header: Header): RowReader<UsageRecord> => {
-    const reader = new AlibabaReader(header);
-    if (reader.unknownColumns.length > 0) options.onUnknownColumns?.(reader.unknownColumns);
-    return (cells, out, problems) => {
-      out.push(...reader.read(cells, problems));
-    };
-  };
-  for await (const { items, rejects } of readCsvTable(input, prepare)) yield { records: items, rejects };
-}
-
-function columnsOf(columns: NamedColumns) {
-  return {
-    cycle: columns.required(...NAMES.cycle),
-    account: columns.required(...NAMES.account),
-    billed: columns.required(...NAMES.billed),
-    type: columns.required(...NAMES.type),
-    owner: columns.optional(...NAMES.owner),
-    product: columns.optional(...NAMES.product),
-    commodity: columns.optional(...NAMES.commodity),
-    subscription: columns.optional(...NAMES.subscription),
-    day: columns.optional(...NAMES.day),
-    start: columns.optional(...NAMES.start),
-    end: columns.optional(...NAMES.end),
-    instance: columns.optional(...NAMES.instance),
-    spec: columns.optional(...NAMES.spec),
-    billing: columns.optional(...NAMES.billing),
-    item: columns.optional(...NAMES.item),
-    region: columns.optional(...NAMES.region),
-    tags: columns.optional(...NAMES.tags),
-    list: columns.optional(...NAMES.list),
-    currency: columns.optional(...NAMES.currency),
-    tax: columns.optional(...NAMES.tax),
-    taxCurrency: columns.optional(...NAMES.taxCurrency),
-  };
-}
+  NAMES,
+  ['cycle', 'account', 'billed', 'instance'],
+  (header) => new AlibabaReader(header),
+);
 
 /**
  * `Item`, by its value in the API and the delivered file (`PayAsYouGoBill`), and by its words in the console
@@ -148,7 +107,7 @@ const typeOf = (text: string): ChargeCategory | null | undefined => TYPES[text.r
 const SUBSCRIPTION = /^(?:Subscription|预付费|包年包月)$/i;
 
 class AlibabaReader {
-  private readonly columns: ReturnType<typeof columnsOf>;
+  private readonly columns: ColumnsOf<typeof NAMES>;
   private readonly row = new BillRow([], parseBeijing);
   private readonly cells = new PlainCells();
   private readonly tags = new Memo((text) => ({ tags: tagsOf(text) }));
@@ -158,7 +117,7 @@ class AlibabaReader {
 
   constructor(header: Header) {
     const columns = new NamedColumns(header);
-    this.columns = columnsOf(columns);
+    this.columns = columns.all(NAMES, ['cycle', 'account', 'billed', 'type']);
     this.unknownColumns = columns.unknown(
       this.columns.tax.at < 0 ? PASSED_OVER : new Set([...PASSED_OVER, ...AFTER_TAX]),
     );

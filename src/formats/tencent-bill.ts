@@ -14,12 +14,11 @@
 import { isMachineComponent } from '../core/bill/components.js';
 import { ZERO } from '../core/decimal.js';
 import type { Problem } from '../core/errors.js';
-import type { Input, ReadOptions, UsageFormat } from '../core/ports.js';
-import type { ChargeCategory, RecordBatch, Term, UsageRecord } from '../core/usage.js';
+import type { ChargeCategory, Term, UsageRecord } from '../core/usage.js';
 import { BillRow, quotedText } from './reading/bill.js';
-import { CURRENCY_IN_CHINA, NamedColumns, PlainCells } from './reading/console-bill.js';
+import { consoleBill, CURRENCY_IN_CHINA, NamedColumns, PlainCells, type ColumnsOf } from './reading/console-bill.js';
 import { Memo } from './reading/memo.js';
-import { headerOf, readCsvTable, type Cells, type Header, type RowReader } from './reading/table.js';
+import type { Cells, Header } from './reading/table.js';
 import { beijingMonth, parseBeijing } from './reading/times.js';
 
 const NAMES = {
@@ -49,53 +48,15 @@ const NAMES = {
   currency: ['币种', 'Currency'],
 } as const;
 
-export const format: UsageFormat = {
-  kind: 'usage',
-  name: 'tencent-bill',
-  description: "Tencent Cloud's bill details (L3) as CSV from its console, English or Chinese columns",
-  recognises: (input) => {
-    const columns = headerOf(input);
-    return (['payer', 'billed', 'action', 'start'] as const).every((key) =>
-      NAMES[key].some((name) => columns.includes(name)),
-    );
+export const format = consoleBill(
+  {
+    name: 'tencent-bill',
+    description: "Tencent Cloud's bill details (L3) as CSV from its console, English or Chinese columns",
   },
-  read: (input, options) => read(input, options ?? {}),
-};
-
-async function* read(input: Input, options: ReadOptions): AsyncGenerator<RecordBatch> {
-  const prepare = (header: Header): RowReader<UsageRecord> => {
-    const reader = new TencentReader(header);
-    if (reader.unknownColumns.length > 0) options.onUnknownColumns?.(reader.unknownColumns);
-    return (cells, out, problems) => {
-      out.push(...reader.read(cells, problems));
-    };
-  };
-  for await (const { items, rejects } of readCsvTable(input, prepare)) yield { records: items, rejects };
-}
-
-function columnsOf(columns: NamedColumns) {
-  return {
-    payer: columns.required(...NAMES.payer),
-    action: columns.required(...NAMES.action),
-    start: columns.required(...NAMES.start),
-    end: columns.required(...NAMES.end),
-    billed: columns.required(...NAMES.billed),
-    month: columns.optional(...NAMES.month),
-    paid: columns.optional(...NAMES.paid),
-    owner: columns.optional(...NAMES.owner),
-    product: columns.optional(...NAMES.product),
-    subproduct: columns.optional(...NAMES.subproduct),
-    component: columns.optional(...NAMES.component),
-    componentName: columns.optional(...NAMES.componentName),
-    mode: columns.optional(...NAMES.mode),
-    region: columns.optional(...NAMES.region),
-    instance: columns.optional(...NAMES.instance),
-    kind: columns.optional(...NAMES.kind),
-    list: columns.optional(...NAMES.list),
-    tax: columns.optional(...NAMES.tax),
-    currency: columns.optional(...NAMES.currency),
-  };
-}
+  NAMES,
+  ['payer', 'billed', 'action', 'start'],
+  (header) => new TencentReader(header),
+);
 
 /**
  * Transaction types by their words, the first that fits: corrections before what they correct. What is left of a
@@ -131,7 +92,7 @@ const ON_DEMAND = /按量|pay-as-you-go/i;
 const SECOND_MS = 1000;
 
 class TencentReader {
-  private readonly columns: ReturnType<typeof columnsOf>;
+  private readonly columns: ColumnsOf<typeof NAMES>;
   private readonly row = new BillRow([], parseBeijing);
   private readonly cells = new PlainCells();
   private readonly months = new Memo((text) => ({ month: beijingMonth(text) }));
@@ -141,7 +102,7 @@ class TencentReader {
 
   constructor(header: Header) {
     const columns = new NamedColumns(header);
-    this.columns = columnsOf(columns);
+    this.columns = columns.all(NAMES, ['payer', 'action', 'start', 'end', 'billed']);
     this.unknownColumns = columns.unknown(PASSED_OVER);
   }
 
