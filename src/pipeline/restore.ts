@@ -3,13 +3,12 @@
  * (application/action/after-restore.ts). Requests in between are held back where they are sent (pipeline/execute.ts).
  */
 import { settleRestore, type Restored } from '../application/action/after-restore.js';
-import type { Stores } from '../store/stores.js';
 
 export class RestoreSchedule {
   readonly name = 'restore';
 
   constructor(
-    private readonly stores: Stores,
+    private readonly stores: Parameters<typeof settleRestore>[0],
     private readonly organisation: string,
     private readonly found: (restored: Restored) => void,
   ) {}

@@ -36,7 +36,7 @@ export class AdmissionDesk {
   private readonly pending = new Map<string, Promise<Found>>();
 
   constructor(
-    private readonly stores: Stores,
+    private readonly stores: Pick<Stores, 'db' | 'keys' | 'organisations' | 'reservationPods'>,
     private readonly clock: Clock,
     /** Called with the reason why a look-up failed. */
     private readonly failed: (error: unknown) => void,

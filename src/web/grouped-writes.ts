@@ -33,7 +33,7 @@ export class GroupedWrites<Ask, T, W extends Written<T>> {
    * @param work does an organisation's writes in order, and returns the outcome of each
    */
   constructor(
-    private readonly stores: Stores,
+    private readonly stores: Pick<Stores, 'audit' | 'db' | 'idempotency'>,
     private readonly verb: string,
     private readonly mutex: KeyedMutex,
     private readonly work: (

@@ -31,7 +31,7 @@ const atOnce: Around = (transaction) => transaction();
  * Does `work` in a transaction, records `verb` in the audit, and returns the answer; a repeat gets the first answer.
  */
 export async function write<T>(
-  stores: Stores,
+  stores: Pick<Stores, 'audit' | 'db' | 'idempotency'>,
   caller: Caller,
   verb: string,
   work: (tx: Transaction) => Promise<Written<T>>,
@@ -57,10 +57,14 @@ function changedNothing({ changedNothing: said, detail = {} }: Written<unknown>)
 }
 
 /** Does work that has its own transactions and changes nothing when repeated (an import). */
-export async function repeatable<T>(stores: Stores, caller: Caller, work: () => Promise<T>): Promise<T> {
+export async function repeatable<T>(
+  { idempotency }: Pick<Stores, 'idempotency'>,
+  caller: Caller,
+  work: () => Promise<T>,
+): Promise<T> {
   const once = onceRequest(caller);
   if (once === null) return work();
-  return answer(caller, await stores.idempotency.idempotent(once, async () => ({ body: await work() })));
+  return answer(caller, await idempotency.idempotent(once, async () => ({ body: await work() })));
 }
 
 export function answer<T>({ request }: Caller, { body, repeated }: Answered<T>): T {

@@ -8,7 +8,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ROOT } from '../support/source.js';
+import { ROOT, sourceFiles } from '../support/source.js';
 
 interface Room {
   /** Rooms that it may import besides itself. */
@@ -246,6 +246,13 @@ describe('the rooms', () => {
 
   it('import only what the table allows', () => {
     expect(violations(edges)).toEqual([]);
+  });
+
+  it('of decisions names the stores that each one needs, and takes all of them nowhere', () => {
+    const takesAll = sourceFiles('src/application').filter(({ text }) =>
+      /(?<!Pick<\s*)\bStores\b/.test(text.replace(/^import .*$/gm, '')),
+    );
+    expect(takesAll.map(({ name }) => name)).toEqual([]);
   });
 
   it('have no circle of files, by types either', () => {

@@ -17,7 +17,7 @@ import { formatInstant, sayInstant } from '../../core/time.js';
 import type { StoredPolicy } from '../../store/policy/policies.js';
 import type { StoredRecommendation, TeamEvaluation } from '../../store/policy/recommendations.js';
 import type { Stores } from '../../store/stores.js';
-import { knownBy, type Known } from './known-by.js';
+import { knownBy, type Known, type KnowingStores } from './known-by.js';
 
 export interface Explained {
   /** The requested name, and what it was found to be. */
@@ -62,6 +62,9 @@ const MOST_RECOMMENDATIONS = 10_000;
 /** The policy that acts for a budget. */
 const BRAKE = 'budget-brake';
 
+/** It reads what decides: the view of the policies, what they proposed, and what became of it. */
+type Needs = KnowingStores & Pick<Stores, 'db' | 'prices' | 'views' | 'policies' | 'actions'>;
+
 /**
  * @param asked a team, a budget, a target of the fleet, or what readings call it
  * @param mayAsk throws where the caller does not see a team
@@ -69,7 +72,7 @@ const BRAKE = 'budget-brake';
  * @throws Failure missing if nothing of that name is known
  */
 export async function explain(
-  stores: Stores,
+  stores: Needs,
   policies: readonly Policy[],
   organisation: string,
   asked: string,
@@ -171,7 +174,7 @@ function whyNotRun(policy: string, documents: readonly PolicyDocument[], sees: (
 
 /** Each with the recommendation that there is of it. */
 async function withRecommendations(
-  { db, recommendations, actions }: Stores,
+  { db, recommendations, actions }: Needs,
   organisation: string,
   team: string,
   looks: readonly Omit<ExplainedPolicy, 'recommendation'>[],

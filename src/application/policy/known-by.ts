@@ -55,9 +55,11 @@ function byResource(all: readonly JoinedResource[]): Map<string, [JoinedResource
   return found;
 }
 
+export type KnowingStores = Pick<Stores, 'fleet' | 'measured' | 'budgets' | 'organisations' | 'recommendations'>;
+
 /** @throws Failure missing if nothing of that name is known. */
 export async function knownBy(
-  { fleet, measured, budgets, organisations, recommendations }: Stores,
+  { fleet, measured, budgets, organisations, recommendations }: KnowingStores,
   db: Queryable,
   organisation: string,
   asked: string,
