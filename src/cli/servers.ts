@@ -85,7 +85,7 @@ export function withSignIn(environment: Environment): Environment {
   const servers = new Servers(environment);
   const named = environment['BURSAR_URL'];
   if (named) {
-    // What is no address is said where the settings are read.
+    // Whoever reads the settings reports a value that is no address.
     if (!URL.canParse(named)) return environment;
     const known = servers.find(named);
     return known === null ? environment : { ...environment, BURSAR_API_KEY: known.apiKey };

@@ -49,8 +49,8 @@ export interface Figure {
 export const NANOS = /Nanos$/;
 
 /**
- * A share in per cent, in one form everywhere: one digit, two below one per cent; what is smaller is said to be. Null is
- * unknown.
+ * A share in per cent, in one form everywhere: one digit, two below one per cent; below 0.01 % it says `less than`.
+ * Null is unknown.
  */
 export function shareText(ratio: number | null): string {
   if (ratio === null) return 'unknown';

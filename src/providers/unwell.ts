@@ -2,7 +2,7 @@
  * What becomes of a cloud's own word on machines that it calls running.
  *
  * It is asked for only where a machine runs. The invariant: where it cannot be read the machines stand as they are, and
- * that is told; a machine that does not run gets no such word.
+ * a warning says so; a machine that does not run gets no such word.
  */
 import type { FleetTarget } from '../core/fleet/fleet.js';
 import { unlessFailed, type Tell } from './rpc.js';

@@ -59,7 +59,7 @@ export const PROBLEMS: Readonly<Record<number, string>> = {
 /** On the answer to a write. */
 const MONITOR: JsonObject = {
   Link: {
-    description: 'Where it is told when what follows is done: a stream of events that ends then',
+    description: 'A stream of events that ends when the work that follows is done',
     schema: { type: 'string' },
     example: '</v1/work/progress>; rel="monitor"',
   },

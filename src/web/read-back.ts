@@ -1,6 +1,6 @@
 /**
- * PUT takes what GET of the same address answers, unchanged: who changes one field sends back the rest as it came. What
- * only the answer has is told here for each endpoint that needs it, and is taken out before the body is checked.
+ * PUT takes what GET of the same address answers, unchanged: who changes one field sends back the rest as it came. The
+ * fields that only an answer has are listed here, by endpoint, and are taken out before the body is checked.
  */
 import { invalid, type Problem } from '../core/errors.js';
 

@@ -20,7 +20,7 @@ interface Readiness {
 
 const MOST_LAG_SECONDS = 600;
 
-/** One after the other: a server that is away is said once. */
+/** One after the other, so that a server that is away is reported once. */
 export async function examineServer(api: Api, url: string, clock: Clock, seconds: number): Promise<Finding[]> {
   try {
     await within(seconds, api.call('GET', '/healthz', { isOpen: true }));

@@ -15,7 +15,7 @@ const ruleOf = ({ key, value }: TaggedTargets): AllocationRule => ({ match: { ta
 /** As a word of a POSIX shell. */
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** Nothing is said where there is no such machine. */
+/** Without such a machine it reports nothing. */
 export async function teamTags({ stores, organisation }: LocalBursar): Promise<Finding[]> {
   const found = await unallocatedByTeamTag(stores.db, organisation);
   if (found.length === 0) return [];

@@ -81,7 +81,7 @@ function totalText(recommendations: readonly StoredRecommendation[]): string {
   return `Together, a month: ${known === '' ? 'nothing that is known' : known}${lacking}\n`;
 }
 
-/** What would be lost, and what stands in the way: once for all of which it is said. */
+/** What would be lost, and what stands in the way; one note for all recommendations that share it. */
 function notesOf(recommendations: readonly StoredRecommendation[]): string[] {
   const notes = new Map<string, string[]>();
   const add = (note: string, id: string): void => void notes.set(note, [...(notes.get(note) ?? []), id]);

@@ -194,7 +194,7 @@ function aboutTarget({ action, seen, lostMachine }: GuardFacts): GuardReason[] {
     return [wait('target-unknown', `${action.connection} does not know the state of ${action.target}`)];
   if (progressOf(action.effect, seen) === 'done')
     return [refusal('already-so', `${action.target} is already in the wanted state`)];
-  // What never passes is said at once; nobody waits for it.
+  // A permanent reason is reported at once; nobody waits for it.
   const obstacles = obstaclesOf(action.effect, seen).map(({ code, message }) => refusal(code, message));
   if (obstacles.length > 0) return obstacles;
   // Clouds refuse both for good, though it passes within minutes (AWS IncorrectInstanceState, Alibaba

@@ -3,7 +3,7 @@
  * who of them made a cost grow.
  *
  * Pure. Nothing is guessed from a name: people and workloads are told by tags and labels alone, a pod's workload by the
- * labels that Kubernetes makes it of. What no record tells is not told, and an amount in another currency is left out
+ * labels that Kubernetes makes it of. What no record states stays out, and an amount in another currency is left out
  * rather than converted.
  */
 import type { ResourceCost } from '../cost/by-resource.js';

@@ -125,7 +125,7 @@ const counted = (value: number): string =>
     .toString()
     .replace(/\B(?=(\d{3})+(?!\d))(?<!\.\d*)/g, ',');
 
-/** A number by its unit. What is no number (`no price`) is said as it is. */
+/** A number by its unit. A text that is no number (`no price`) stays as it is. */
 function figureValue(unit: Figure['unit'] | null, value: string | number, currency: string): string {
   const text = String(value);
   if (unit === 'threshold') {

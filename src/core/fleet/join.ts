@@ -277,7 +277,7 @@ export class FleetJoin<One extends Candidate = Candidate> {
   }
 }
 
-/** Those that what is said of the network, the region, the account and the card leaves; all, where it leaves none. */
+/** Those that fit the stated network, region, account and card; all, if none fits. */
 function distinguish<One extends Candidate>(
   all: readonly One[],
   { network, region, account, gpuModel }: Clues,

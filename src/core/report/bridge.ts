@@ -3,8 +3,8 @@
  * credits.
  *
  * The parts sum to the change exactly, cell by cell and in all, whatever is rounded: each part is the difference of two
- * amounts, and every amount but the first and the last stands in two parts with opposite signs. What has no price is in
- * no part; its quantity is told apart.
+ * amounts, and every amount but the first and the last stands in two parts with opposite signs. Usage without a price
+ * is in no part; its quantity is stated separately.
  *
  * A cell is a provider's SKU under a term, in one charge category. c0, c1 are its cost before and after, q0, q1 its
  * priced GPU time, and Q0, Q1 those of its group: the cells of the same GPU kind that were used in both months.

@@ -71,8 +71,8 @@ interface Sold {
 type ReadType<Item> = (sold: Sold, since: number) => AsyncIterable<Item>;
 
 /**
- * Of each GPU type of the fleet and of the settings, by region: one that a region refuses hides no other. What of the
- * fleet could not be read may hide types, and is told.
+ * Of each GPU type of the fleet and of the settings, by region: one that a region refuses hides no other. A part of
+ * the fleet that could not be read may hide types; a warning says so.
  */
 async function* eachType<Item>(
   client: AlibabaClient,

@@ -2,8 +2,8 @@
  * Drains a node: cordons it, then asks for the eviction of every pod that may go, within the pods' disruption budgets.
  *
  * As kubectl does, it leaves DaemonSets' pods, static pods and pods that have ended. Never deletes a pod, never forces
- * one, and does not wait for a budget: what a budget holds is said, and a later drain goes on with it. Where budgets
- * hold every pod nothing is changed at all.
+ * one, and does not wait for a budget: it reports the pods that a budget holds, and a later drain goes on with them.
+ * Where budgets hold every pod nothing is changed at all.
  */
 import type { V1Node, V1Pod } from '@kubernetes/client-node';
 import type { EffectOutcome } from '../../core/ports.js';

@@ -1,8 +1,8 @@
 /**
  * Reads the fleet of a cluster: workloads with their autoscalers' bounds, nodes, pools; or one target.
  *
- * Never writes. Kinds that may not be read are said, and the reading is then not complete. Pods are targets too, asked
- * for by name; they are not listed, since their workloads and nodes are: a workload says which pods are its own.
+ * Never writes. It names the kinds that may not be read, and the reading is then not complete. Pods are targets too,
+ * asked for by name; they are not listed, since their workloads and nodes are: a workload says which pods are its own.
  */
 import type { V1ListMeta, V1Node, V1ObjectMeta, V1Pod } from '@kubernetes/client-node';
 import { Failure } from '../../core/errors.js';

@@ -1,8 +1,8 @@
 /**
  * The fleet: GPU instances and auto scaling groups of every region, read side by side; and one target read alone.
  *
- * The invariant: what could not be read is said. A reading is complete only if every region gave its instances and its
- * groups.
+ * The invariant: the reading names what could not be read. A reading is complete only if every region gave its
+ * instances and its groups.
  */
 import type { FleetReading, FleetTarget } from '../../core/fleet/fleet.js';
 import { idOf, Members, parseTarget, readParts } from '../rpc.js';

@@ -1,8 +1,8 @@
 /**
  * What somebody reads who reads one page of a report: three sentences, four figures, and what they lack.
  *
- * Chooses words; every amount is the model's own. What is not known is said to be so, with its reason; an amount that
- * is estimated comes with its interval.
+ * Chooses words; every amount is the model's own. An unknown value is called unknown, with the reason; an
+ * estimate comes with its interval.
  */
 import { EFFECTS } from '../../core/report/bridge.js';
 import type { Report, ReportAmount, ReportBudget } from '../../core/report/report.js';

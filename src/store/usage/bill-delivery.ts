@@ -152,7 +152,7 @@ export class BillDelivery {
     return workItems;
   }
 
-  /** What may count twice since bill and meter call a machine by different names is said with the bill. */
+  /** The bill's warnings name what may count twice, because bill and meter call a machine by different names. */
   private async warnOfUnmatched(
     scopes: readonly (readonly [string, Scope])[],
     known: ReadonlySet<string>,

@@ -13,7 +13,7 @@ const INSTANT = /^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/;
 const NUMBER = /^-?\d+(\.\d+)?$/;
 const LEAST_SHARE = 0.0001;
 
-/** As messages have it (core/figures.ts): one digit of a per cent, two below one; what is smaller is said to be. */
+/** As messages have it (core/figures.ts): one digit of a per cent, two below one, `less than` for the smallest. */
 function share(ratio: number): string {
   const digits = Math.abs(ratio) < 0.01 ? 2 : 1;
   const text = (of: number): string =>
