@@ -212,8 +212,8 @@ try {
   const row = (name, all) =>
     `| ${name} | ${all.length} | ${sum(all, ({ lines }) => lines)} | ${KINDS.map((kind) => sum(all, ({ counts }) => counts[kind])).join(' | ')} |`;
   console.log(`| room | files | lines | ${KINDS.join(' | ')} |\n|---|${'---:|'.repeat(KINDS.length + 2)}`);
-  for (const [room, all] of [...groupedBy(measured, ({ room }) => room)].sort(([a], [b]) => (a < b ? -1 : 1)))
-    console.log(row(room, all));
+  for (const [name, all] of [...groupedBy(measured, ({ room }) => room)].sort(([a], [b]) => (a < b ? -1 : 1)))
+    console.log(row(name, all));
   console.log(row('**all**', measured));
   console.log(`
 | measure | |
