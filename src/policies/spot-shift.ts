@@ -250,10 +250,9 @@ function otherPlaces(view: PolicyView, one: WorkloadView, given: Params): string
 
 /** The team's own word that all of its use may be interrupted: its metered on-demand hours of the last days. */
 function forDemand(view: PolicyView, series: DemandSeries, given: Params): Proposal[] {
-  const offer = offerAt(view, series, 'spot');
+  const spot = offerAt(view, series, 'spot');
   const hours = Math.round(given.historyDays * 24);
-  if (series.term !== 'on-demand' || offer === null || series.onDemand === null || series.gpus.length < hours)
-    return [];
+  if (series.term !== 'on-demand' || spot === null || series.onDemand === null || series.gpus.length < hours) return [];
   const gpus = series.gpus.subarray(series.gpus.length - hours).reduce((sum, one) => sum + one, 0) / hours;
   if (gpus === 0) return [];
   const market = marketOf(view, series.provider, series.region, series.gpuModel);
@@ -262,7 +261,7 @@ function forDemand(view: PolicyView, series: DemandSeries, given: Params): Propo
     target: [series.provider, series.region ?? 'any region', series.sku ?? series.gpuModel ?? 'GPU'].join('/'),
     gpus,
     term: 'on-demand',
-    prices: { onDemand: gpuHourNanos(series.onDemand), spot: gpuHourNanos(offer.rate), offer },
+    prices: { onDemand: gpuHourNanos(series.onDemand), spot: gpuHourNanos(spot.rate), offer: spot },
     market,
     record: recordOf(view, market, given.historyDays),
     restartHours: given.restartHours,

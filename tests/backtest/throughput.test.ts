@@ -51,10 +51,10 @@ describe('throughput on measured models, each known by a few rows', () => {
 describe('throughput of one to eight GPUs of three kinds (tests/fixtures/gavel-throughput)', () => {
   it('from 8 random points of each model, three draws: under a third off, and intervals that hold', async () => {
     const file = path.join(import.meta.dirname, '..', 'fixtures', 'gavel-throughput', 'throughput.jsonl');
-    const { measurements } = parseMeasurements(await readText(file), file);
+    const { measurements: all } = parseMeasurements(await readText(file), file);
     const random = mulberry32(1);
-    const cases = [...byModel(measurements)].flatMap(([model, rows]) => {
-      const others = measurements.filter((row) => row.model !== model);
+    const cases = [...byModel(all)].flatMap(([model, rows]) => {
+      const others = all.filter((row) => row.model !== model);
       const knowledge = learnThroughput(others, rows);
       return [1, 2, 3].flatMap(() => {
         const order = rows.map((row) => ({ row, at: random() })).sort((a, b) => a.at - b.at);

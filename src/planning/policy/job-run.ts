@@ -90,7 +90,7 @@ export function spendSlot(
   if (state.workLeftMs <= 0) return { state, cost: 0, ranMs: 0, isStart: false };
   if (wanted === IDLE || (wanted === SPOT && spot === null))
     return {
-      state: { held: IDLE, restartLeftMs: 0, workLeftMs: state.workLeftMs, ...at(state.place) },
+      state: { held: IDLE, restartLeftMs: 0, workLeftMs: state.workLeftMs, ...placed(state.place) },
       cost: 0,
       ranMs: 0,
       isStart: false,
@@ -109,7 +109,7 @@ export function spendSlot(
       restartLeftMs: restart - lost,
       workLeftMs,
       ...(size === undefined ? {} : { size }),
-      ...at(to.place),
+      ...placed(to.place),
     },
     cost: (ranMs / HOUR_MS) * perHour + (isElsewhere ? to.egress : 0),
     ranMs,
@@ -118,7 +118,7 @@ export function spendSlot(
 }
 
 const OWN: JobSize = { share: 1, speed: 1 };
-const at = (place = 0): Pick<JobState, 'place'> => (place === 0 ? {} : { place });
+const placed = (place = 0): Pick<JobState, 'place'> => (place === 0 ? {} : { place });
 
 /** A job that can be run again. */
 export interface JobCase {

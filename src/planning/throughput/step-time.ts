@@ -151,7 +151,7 @@ function logRoom(factor: Float64Array, { variance }: Prior): number {
   return -variance.reduce((sum, value, k) => sum + Math.log(value) / 2 + Math.log(factor[k * size + k]!), 0);
 }
 
-export function devianceOf(
+function devianceOf(
   space: FeatureSpace,
   points: readonly Point[],
   prior: Prior,

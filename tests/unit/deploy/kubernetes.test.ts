@@ -28,13 +28,19 @@ const manifests = (name: string): Manifest[] =>
     (document) => document.toJS() as Manifest,
   );
 
-/** As the provider writes it: `patch deployments.apps`. */
+/** As the provider writes it: `deployments.apps`, `pods/eviction`, `jobs.batch/status`. */
+const named = (resource: string, group: string): string => {
+  const [name, ...sub] = resource.split('/');
+  return [`${name}${group === '' ? '' : `.${group}`}`, ...sub].join('/');
+};
+
+/** With the verb: `patch deployments.apps`. */
 const granted = (name: string): string[] =>
   manifests(name)
     .flatMap(({ kind, rules }) => (kind === 'ClusterRole' ? (rules ?? []) : []))
     .flatMap(({ apiGroups, resources, verbs }) =>
       apiGroups.flatMap((group) =>
-        resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}${group === '' ? '' : `.${group}`}`)),
+        resources.flatMap((resource) => verbs.map((verb) => `${verb} ${named(resource, group)}`)),
       ),
     )
     .sort();

@@ -117,6 +117,8 @@ export const EXAMPLE_TITLES: Readonly<Record<string, string>> = {
   'A target of 70 %: one of four is measured at 5 %, and the others count as wholly used':
     '目标 70%：四个中测得一个为 5%，其余视为完全占用',
   'A target that an autoscaler of Kubernetes follows already': 'Kubernetes 的自动伸缩器已在遵循的目标',
+  'An hour after it took over from an autoscaler at 50 %: as many as that would hold':
+    '接替 50 % 目标的自动扩缩器一小时后：副本数与其相同',
   'Ten replicas where two serve the load': '两个副本即可满足负载，而有十个',
   'Two replicas where six are needed': '需要六个副本，而有两个',
   'A minute is missing: nothing is taken away': '缺少一分钟：不减少',

@@ -234,6 +234,21 @@ function marksIn({ anomalies }: CostBreakdown, currency: string): Map<string, st
   return marks;
 }
 
+const shareColumn = (): Column<BreakdownRow> => ({
+  name: say('column.share'),
+  text: ({ share }) => (share === null ? '' : String(share)),
+  number: ({ share }) => share,
+  cell: ({ share }) => (
+    <span class="share">
+      <svg class="part" width="100%" height="6" aria-hidden="true">
+        <rect class="track" width="100%" height="6" rx="3" />
+        <rect class="spent" width={`${100 * Math.min(1, Math.max(0, share ?? 0))}%`} height="6" rx="3" />
+      </svg>
+      <span>{percent(share)}</span>
+    </span>
+  ),
+});
+
 function columnsOf({ groupBy, before }: CostBreakdown, question: CostQuestion): readonly Column<BreakdownRow>[] {
   const amount = (name: string, of: (row: BreakdownRow) => string | null): Column<BreakdownRow> => ({
     name,
@@ -254,20 +269,7 @@ function columnsOf({ groupBy, before }: CostBreakdown, question: CostQuestion): 
       }),
     ),
     amount(say('column.cost'), ({ cost }) => cost),
-    {
-      name: say('column.share'),
-      text: ({ share }) => (share === null ? '' : String(share)),
-      number: ({ share }) => share,
-      cell: ({ share }) => (
-        <span class="share">
-          <svg class="part" width="100%" height="6" aria-hidden="true">
-            <rect class="track" width="100%" height="6" rx="3" />
-            <rect class="spent" width={`${100 * Math.min(1, Math.max(0, share ?? 0))}%`} height="6" rx="3" />
-          </svg>
-          <span>{percent(share)}</span>
-        </span>
-      ),
-    },
+    shareColumn(),
     ...(before === null
       ? []
       : [

@@ -74,6 +74,7 @@ export const PARAMETERS: Readonly<Record<string, string>> = {
   cooldownMinutes: '冷却时间（分钟）',
   unservedPrice: '未满足负载的代价',
   reserveRatio: '备用比例',
+  takesOverTarget: '所接替的自动扩缩目标',
   target: '目标',
   value: '目标值',
   toleranceRatio: '容差比例',
@@ -173,6 +174,8 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Minutes that the saving is computed over': '计算节省所用的时长（分钟）',
   'What a replica-minute of unserved load is worth, in replica-minutes': '一个副本分钟的未满足负载的代价，以副本分钟计',
   'Replicas kept beyond the plan, as a share of it': '计划之外保留的副本比例',
+  'Utilisation target of the autoscaler that this policy takes over from (0.7 for 70 %): its rule is followed until another would have been clearly cheaper in the window':
+    '本策略所接替的自动扩缩器的利用率目标（0.7 即 70 %）：沿用其规则，直至窗口内另一规则明显更便宜',
   'Minutes of load that the plan is based on; a scale-in needs all of them measured':
     '计划所依据的负载时长（分钟）；减少副本须全部有实测',
   'A resource that no connection knows does not count as running if its newest reading is older':
