@@ -15,6 +15,7 @@ import {
   CAPACITY_FOUND,
   doneAlready,
   halfDoneReason,
+  isHalfMoved,
   lackingOf,
   lackingReasons,
   NO_CAPACITY,
@@ -90,7 +91,7 @@ class Execution {
     if (state === 'approved' && this.now >= action.expiresAt) return this.expire(action);
     // Another process may have the connection: nothing is known of the target here, so nothing is refused.
     if ((state === 'approved' || state === 'intended') && !this.connections.has(action.connection))
-      return [executeLater(action, Math.min(action.expiresAt, this.now + ELSEWHERE_MS))];
+      return [executeLater(action, soonest(action, this.now + ELSEWHERE_MS))];
     if (state === 'approved') return this.intend(action);
     if (state === 'intended')
       return action.askedAt === null ? this.send(action) : this.record(action, await this.outcomeOf(action));
@@ -123,7 +124,9 @@ class Execution {
   /** An intent that was delayed: the target is read and guarded again before anything is sent. */
   private async readAgain(action: Action): Promise<readonly WorkItem[]> {
     return this.guarded(action, action.intendedAt, async (tx, current, { seen, at }, { gpus, replicas }) => {
-      const set = { before: seen, beforeAt: at, gpus, replicas, reasons: carriedOn(current) };
+      // What is put back is where it stood before it was ended there.
+      const before = isHalfMoved(current) ? current.before : seen;
+      const set = { before, beforeAt: at, gpus, replicas, reasons: carriedOn(current) };
       await this.note(tx, current, { code: 'read-again', set });
       return [executeLater(current)];
     });
@@ -146,9 +149,9 @@ class Execution {
       if (action.effect.kind !== 'purchase') seen = (await connection?.target?.(action.target)) ?? null;
       if (action.effect.kind === 'replace' && seen !== null) seen = await this.withKept(action, seen);
     } catch (error) {
-      if (error instanceof Failure && error.kind !== 'unavailable')
+      if (error instanceof Failure && error.kind !== 'unavailable' && !isHalfMoved(action))
         return this.refuse(action, [{ code: `provider-${error.kind}`, message: error.message }]);
-      return [executeLater(action, Math.min(action.expiresAt, askAgainAt(since ?? this.now, this.now)))];
+      return [executeLater(action, soonest(action, askAgainAt(since ?? this.now, this.now)))];
     }
     return this.commit(
       action,
@@ -230,7 +233,7 @@ class Execution {
         detail: { reasons },
         set: { reasons: all },
       });
-    return [executeLater(action, Math.min(action.expiresAt, this.now + WAIT_MS))];
+    return [executeLater(action, soonest(action, this.now + WAIT_MS))];
   }
 
   /** Commits that the provider is asked now, then asks it. */
@@ -241,10 +244,9 @@ class Execution {
         { code: 'no-connection', message: `there is no longer a connection ${action.connection} that can act` },
       ]);
     // A workload that stands still between its two places is brought to one of them rather than left.
-    const patience =
-      action.effect.kind === 'move' && doneAlready(action).length > 0 ? PATIENCE.outcomeMs : PATIENCE.intentMs;
+    const patience = isHalfMoved(action) ? PATIENCE.outcomeMs : PATIENCE.intentMs;
     if (this.now - (action.intendedAt ?? this.now) > patience)
-      return this.refuse(action, [{ code: 'intent-stale', message: notInTime(action) }]);
+      return this.refuse(action, [{ code: 'intent-stale', message: notInTime(action, patience) }]);
     if (await this.isOld(action)) return this.readAgain(action);
     const { mayAsk, workItems } = await this.commitAs(action, { mayAsk: false, workItems: [] }, (tx, current) =>
       this.ask(tx, current),
@@ -284,6 +286,8 @@ class Execution {
       return { mayAsk: true, workItems: [] };
     }
     const reason = { code: 'stopped', message: 'the kill switch was set before it was sent' };
+    if (isHalfMoved(action))
+      return { mayAsk: false, workItems: await this.wait(tx, action, [{ ...reason, passing: true }]) };
     return { mayAsk: false, workItems: (await this.refused(tx, action, [reason])).workItems };
   }
 
@@ -464,11 +468,11 @@ const carriedOn = ({ reasons }: Action): readonly Reason[] => [
 ];
 
 /** Includes the last reason for waiting. */
-function notInTime({ reasons }: Action): string {
+function notInTime({ reasons }: Action, patienceMs: number): string {
   const last = reasons.find(({ code }) => code === NO_CAPACITY || code === NOT_SENT);
   return last === undefined
     ? 'it was not sent in time: the reading before it is too old'
-    : `it was tried for ${PATIENCE.intentMs / MINUTE_MS} minutes: ${last.message}`;
+    : `it was tried for ${patienceMs / MINUTE_MS} minutes: ${last.message}`;
 }
 
 const NO_ANSWER: Answer = { kind: 'unknown', detail: 'it does not say' };
@@ -491,6 +495,9 @@ async function answerOf(ask: () => Promise<EffectOutcome> | undefined, isPurchas
 }
 
 const plain = (reasons: readonly Reason[]): Reason[] => reasons.map(({ code, message }) => ({ code, message }));
+
+/** Not later than it expires; what stands still between two places expires never. */
+const soonest = (action: Action, at: number): number => (isHalfMoved(action) ? at : Math.min(action.expiresAt, at));
 
 const executeLater = ({ team, id }: Action, notBefore?: number): WorkItem => ({
   stage: EXECUTE,

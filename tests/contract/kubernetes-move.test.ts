@@ -289,6 +289,53 @@ describe('a job', () => {
     expect(api.writes).toEqual([]);
   });
 
+  it('goes on from the reading before its first step, which that step has overtaken', async () => {
+    const before = await seen('job/ml/embed');
+    const effect = move('job/ml/embed');
+    expect(await connect().apply(effect, 'token-1', before)).toMatchObject({ kind: 'half-done' });
+    api.edit('jobs', 'embed', ({ metadata }) => (metadata.generation = 2));
+    endPods();
+    expect(await connect().apply(effect, 'token-1', before)).toMatchObject({ kind: 'taken' });
+  });
+
+  it('is resumed where it was if the other place has gone meanwhile', async () => {
+    const effect = move('job/ml/embed');
+    await act(effect);
+    endPods();
+    api.objects['nodes'] = api.objects['nodes']!.filter(({ metadata }) => metadata.name === 'a');
+    expect(await act(effect)).toMatchObject({
+      kind: 'refused',
+      code: 'no-node',
+      detail: expect.stringContaining('the job was resumed where it was'),
+    });
+    const { spec, metadata } = api.one('jobs', 'embed');
+    expect([spec['suspend'], metadata.annotations]).toEqual([false, {}]);
+    expect(JSON.stringify(spec)).not.toContain('nodeSelector');
+  });
+
+  it('is not suspended a second time where somebody has resumed it', async () => {
+    const effect = move('job/ml/embed');
+    await act(effect);
+    api.edit('jobs', 'embed', ({ spec }) => (spec['suspend'] = false));
+    expect(await act(effect)).toMatchObject({ kind: 'refused', code: 'resumed' });
+    expect(api.writes).toHaveLength(1);
+  });
+
+  it('has not arrived while its pods wait for a node, as with a volume bound to the old zone', async () => {
+    const effect = move('job/ml/embed');
+    await act(effect);
+    endPods();
+    await act(effect);
+    const waiting = pod('embed-2', 'Job', 'embed');
+    delete waiting.spec['nodeName'];
+    waiting.status = { phase: 'Pending' };
+    api.objects['pods'] = [waiting];
+    api.edit('jobs', 'embed', (one) => (one.status = { active: 1 }));
+    expect(progressOf(effect, await seen('job/ml/embed'))).toBe('waiting');
+    waiting.spec['nodeName'] = 'b';
+    expect(progressOf(effect, await seen('job/ml/embed'))).toBe('done');
+  });
+
   it('is refused where it was changed since it was read', async () => {
     const before = await seen('job/ml/embed');
     api.edit('jobs', 'embed', ({ metadata }) => (metadata.generation = 5));
@@ -302,6 +349,34 @@ it('a Deployment is moved by one patch of its template', async () => {
   expect(bodies()).toMatchObject([{ spec: { template: { spec: { nodeSelector: SELECTOR } } } }]);
   expect(await act(effect)).toMatchObject({ kind: 'taken' });
   expect(api.writes).toHaveLength(1);
+});
+
+it('a Deployment has not arrived while a pod of it runs at the old place', async () => {
+  const effect = move('deployment/ml/trainer');
+  await act(effect);
+  expect(progressOf(effect, await seen('deployment/ml/trainer'))).toBe('waiting');
+  const next = pod('trainer-6f1-1', 'ReplicaSet', 'trainer-6f1');
+  next.metadata.labels = { app: 'trainer' };
+  next.spec['nodeName'] = 'b';
+  api.objects['pods']!.push(next);
+  expect(progressOf(effect, await seen('deployment/ml/trainer'))).toBe('waiting');
+  api.objects['pods'] = [next];
+  expect(progressOf(effect, await seen('deployment/ml/trainer'))).toBe('done');
+});
+
+it('a StatefulSet with volumes of its own stays in their zone', async () => {
+  const set = object(
+    'StatefulSet',
+    'store',
+    { replicas: 1, selector: { matchLabels: { app: 'store' } }, template: template(), volumeClaimTemplates: [{}] },
+    { observedGeneration: 1, replicas: 1, readyReplicas: 1 },
+  );
+  const own = pod('store-0', 'StatefulSet', 'store');
+  own.metadata.labels = { app: 'store' };
+  api.objects['statefulsets'] = [set];
+  api.objects['pods']!.push(own);
+  expect(await act(move('statefulset/ml/store'))).toMatchObject({ kind: 'refused', code: 'volumes' });
+  expect(await act(move('statefulset/ml/store', { zone: 'us-east-1a' }))).toMatchObject({ kind: 'taken' });
 });
 
 function pinned(nodeSelector: Record<string, string>): void {

@@ -5,7 +5,7 @@
  * Nothing here calls a provider: an approval enqueues the action, and the guard decides last.
  */
 import { isForbidden, type Subject } from '../../core/action/acting.js';
-import { isFinal, policyActor, undone, type Action } from '../../core/action/action.js';
+import { isFinal, isHalfMoved, policyActor, undone, type Action } from '../../core/action/action.js';
 import { stopText } from '../../core/action/guard.js';
 import { conflict, denied } from '../../core/errors.js';
 import { inverseOf } from '../../core/fleet/fleet.js';
@@ -132,6 +132,8 @@ export async function rejectAction(
     throw conflict(
       `action ${id} is ${action.state}: ${action.connection} was asked for it; bursar rollback rolls it back if possible`,
     );
+  if (isHalfMoved(action))
+    throw conflict(`${action.target} stands still between two places: action ${id} starts it again before it ends`);
   return reject(stores, tx, organisation, action, reason, by, now);
 }
 

@@ -81,6 +81,10 @@ export const halfDoneReason = (message: string): Reason => ({ code: HALF_DONE, m
 export const doneAlready = ({ reasons }: Pick<Action, 'reasons'>): readonly Reason[] =>
   reasons.filter(({ code }) => code === HALF_DONE || code === LACKING);
 
+/** Whether its target stands still between two places: it was ended at the one, and not yet started at the other. */
+export const isHalfMoved = ({ effect, reasons }: Pick<Action, 'effect' | 'reasons'>): boolean =>
+  effect.kind === 'move' && reasons.some(({ code }) => code === HALF_DONE);
+
 /**
  * The end of an action that is not carried out, or only in part: refused if nothing has changed; failed if half of it
  * was done, with the present state.

@@ -9,8 +9,11 @@
  * A rollback has its own guard. It restores what an action has changed, so cooldown, quiet hours, evidence, labels, the
  * floor and the hourly caps do not block it, and it does not count towards the caps. The kill switch blocks it, unless
  * the caller overrides the switch.
+ *
+ * A move of which half is done has a target that stands still. All that is left is to start it, so only its target, its
+ * connection and the kill switch are looked at, and the switch holds it until it is lifted.
  */
-import { isApprovedByPolicy, progressOf, type Action, type Reason } from './action.js';
+import { isApprovedByPolicy, isHalfMoved, progressOf, type Action, type Reason } from './action.js';
 import { obstaclesOf, reachOf, sizeAfter, type Reach } from './acting.js';
 import { calledIn } from '../actor.js';
 import { UNALLOCATED } from '../cost/allocation.js';
@@ -107,17 +110,27 @@ export function guard(facts: GuardFacts): Verdict {
   const { action, seen } = facts;
   const isPurchase = action.effect.kind === 'purchase';
   const reach = reachOf(action.effect, seen);
-  const reasons = [
-    ...aboutApproval(facts),
-    ...aboutStops(facts),
-    ...aboutConnection(facts),
-    ...aboutAge(facts),
-    ...(isPurchase ? aboutPurchase(facts) : [...aboutOwner(facts), ...aboutTarget(facts)]),
-    ...(action.rollbackOf === null ? aboutPace(facts, reach) : aboutChanges(facts)),
-    ...(isPurchase ? [] : aboutReach(reach, facts.limits.team)),
-  ];
+  const reasons = isHalfMoved(action)
+    ? aboutRest(facts)
+    : [
+        ...aboutApproval(facts),
+        ...aboutStops(facts),
+        ...aboutConnection(facts),
+        ...aboutAge(facts),
+        ...(isPurchase ? aboutPurchase(facts) : [...aboutOwner(facts), ...aboutTarget(facts)]),
+        ...(action.rollbackOf === null ? aboutPace(facts, reach) : aboutChanges(facts)),
+        ...(isPurchase ? [] : aboutReach(reach, facts.limits.team)),
+      ];
   return reasons.length === 0 && reach !== null ? { allowed: true, reach } : { allowed: false, reasons };
 }
+
+/** Against the second half of a move. */
+const aboutRest = (facts: GuardFacts): GuardReason[] => [
+  ...aboutStops(facts).map((reason) => ({ ...reason, passing: true })),
+  ...aboutConnection(facts),
+  ...aboutReading(facts),
+  ...aboutTarget(facts),
+];
 
 /** Whether every reason may be temporary: then the action waits. */
 export const isRetryable = (reasons: readonly GuardReason[]): boolean =>
@@ -156,10 +169,18 @@ function aboutConnection({ action, connection }: GuardFacts): GuardReason[] {
   ];
 }
 
-function aboutAge({ now, action, seenAt, limits: { team } }: GuardFacts): GuardReason[] {
-  const found: GuardReason[] = [];
-  if (action.effect.kind !== 'purchase' && now - seenAt > team.readingSeconds * 1000)
-    found.push(wait('reading-stale', `the target was read more than ${team.readingSeconds} seconds ago`));
+const aboutReading = ({ now, seenAt, limits: { team } }: GuardFacts): GuardReason[] =>
+  now - seenAt > team.readingSeconds * 1000
+    ? [wait('reading-stale', `the target was read more than ${team.readingSeconds} seconds ago`)]
+    : [];
+
+function aboutAge(facts: GuardFacts): GuardReason[] {
+  const {
+    now,
+    action,
+    limits: { team },
+  } = facts;
+  const found = action.effect.kind === 'purchase' ? [] : aboutReading(facts);
   if (action.rollbackOf !== null || action.effect.kind === 'purchase') return found;
   if (action.evidenceAt === null) found.push(refusal('no-evidence', 'the age of its evidence is unknown'));
   else if (now - action.evidenceAt > team.evidenceMinutes * MINUTE_MS)

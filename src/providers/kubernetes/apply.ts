@@ -30,7 +30,7 @@ const changed = (target: string): EffectOutcome => refused('changed', `${target}
 const halfMoved = (target: string): EffectOutcome => ({
   kind: 'half-done',
   reference: target,
-  detail: `${target} is suspended, and is resumed at its new place when its last pod has ended`,
+  detail: `${target} is suspended, and not yet resumed`,
 });
 
 const tokenOf = (object: Workload | Autoscaler | V1Node | JobObject | null): string | undefined =>
@@ -158,7 +158,7 @@ export class Actor {
     if (tokenOf(workload) === token) return taken('it was taken before, under the same token');
     const read = revisionOf(workload, await this.reader.scaler(address));
     if (revision !== null && revision !== read) return changed(effect.target);
-    const body = workloadMove(effect, token, workload, await this.labels());
+    const body = workloadMove(effect, token, workload, await this.labels(), before?.zone ?? null);
     if ('kind' in body) return body;
     const { apps } = this.cluster;
     const written = await write<unknown>(`patch ${kind}s.apps ${namespace}/${name}`, () =>
@@ -186,7 +186,9 @@ export class Actor {
     if (job === null) return gone(effect.target);
     if (tokenOf(job) === token) return taken('it was taken before, under the same token');
     const read = revisionOfJob(job);
-    if (revision !== null && revision !== read) return changed(effect.target);
+    // Its own first step has changed it.
+    const isBegun = job.metadata?.annotations?.[MOVING] === token;
+    if (!isBegun && revision !== null && revision !== read) return changed(effect.target);
     const step = jobMove(effect, token, kind, job, await this.reader.podsOfJob(address), await this.labels());
     if ('kind' in step) return step;
     if (step.step === 'wait') return halfMoved(effect.target);
@@ -200,11 +202,13 @@ export class Actor {
       if (!cleared.done) return cleared.outcome;
       return attempts > 1 ? this.moveJob(effect, token, null, address, attempts - 1, null) : halfMoved(effect.target);
     }
-    const { body, ends } = step;
+    const { body, becomes } = step;
     const written = await write<unknown>(`patch ${resourceOf(kind)} ${namespace}/${name}`, () =>
       objects.patchNamespacedCustomObject({ ...where, body }),
     );
-    if (written.done) return ends ? taken(`resumed in ${effect.zone ?? effect.region}`) : halfMoved(effect.target);
+    if (written.done && typeof becomes !== 'string') return becomes;
+    if (written.done)
+      return becomes === 'moved' ? taken(`resumed in ${effect.zone ?? effect.region}`) : halfMoved(effect.target);
     return written.code === 409 && attempts > 1
       ? this.moveJob(effect, token, before, address, attempts - 1, read)
       : written.outcome;

@@ -58,14 +58,19 @@ export interface MovePatch {
   readonly spec: Readonly<Record<string, unknown>>;
 }
 
-/** Of a Deployment or StatefulSet. */
+/** Of a Deployment or StatefulSet. @param zoneNow where it runs; null: several, or unknown */
 export function workloadMove(
   effect: Move,
   token: string,
   { metadata, spec }: Workload,
   nodes: readonly Labels[],
+  zoneNow: string | null,
 ): MovePatch | Refused {
   if (metadata?.deletionTimestamp !== undefined) return refused('deleting', 'the workload is being deleted');
+  const hasVolumes =
+    spec !== undefined && 'volumeClaimTemplates' in spec && (spec.volumeClaimTemplates ?? []).length > 0;
+  if (hasVolumes && (zoneNow === null || zoneNow !== effect.zone))
+    return refused('volumes', 'its pods have volumes of their own, which may be bound to the zone where they are');
   const nodeSelector = selectorPatch(effect, spec?.template.spec?.nodeSelector ?? {}, nodes);
   if (isRefused(nodeSelector)) return nodeSelector;
   return {
@@ -74,11 +79,14 @@ export function workloadMove(
   };
 }
 
-/** The next write of a move of a job: `clear` its start time, or patch it, which `ends` the move or is half of it. */
+/**
+ * The next write of a move of a job: `clear` its start time, or patch it, which is half of the move or its end, or
+ * resumes the job where it was, because the other place cannot be had any more.
+ */
 export type JobStep =
   | { readonly step: 'wait' }
   | { readonly step: 'clear' }
-  | { readonly step: 'patch'; readonly ends: boolean; readonly body: MovePatch };
+  | { readonly step: 'patch'; readonly becomes: 'half' | 'moved' | Refused; readonly body: MovePatch };
 
 /** @param podsLeft whether pods of it still run or shut down */
 export function jobMove(
@@ -95,28 +103,35 @@ export function jobMove(
   const hindrance = hindranceOf(kind, job);
   if (hindrance !== null) return refused('owned', hindrance);
   const templates = gpuTemplates(kind, job);
-  // What cannot be resumed there is not suspended.
-  for (const { spec } of templates) {
-    const patch = selectorPatch(effect, spec?.nodeSelector ?? {}, nodes);
-    if (isRefused(patch)) return patch;
-  }
+  const obstacle = templates.map(({ spec }) => selectorPatch(effect, spec?.nodeSelector ?? {}, nodes)).find(isRefused);
   const { resourceVersion } = metadata ?? {};
   const suspension = (suspend: boolean): MovePatch['spec'] =>
     kind === 'pytorchjob' ? { runPolicy: { suspend } } : { suspend };
   const isOurs = metadata?.annotations?.[MOVING] === token;
-  if (!isSuspended(kind, job))
-    return {
-      step: 'patch',
-      ends: false,
-      body: { metadata: { resourceVersion, annotations: { [MOVING]: token } }, spec: suspension(true) },
-    };
+  if (!isSuspended(kind, job)) {
+    if (isOurs) return refused('resumed', 'somebody has resumed the job before it was at its new place');
+    // What cannot be resumed there is not suspended.
+    return (
+      obstacle ?? {
+        step: 'patch',
+        becomes: 'half',
+        body: { metadata: { resourceVersion, annotations: { [MOVING]: token } }, spec: suspension(true) },
+      }
+    );
+  }
   if (!isOurs) return refused('suspended', 'somebody has suspended the job: it is started where it stands, or by them');
   if (podsLeft) return { step: 'wait' };
+  if (obstacle !== undefined)
+    return {
+      step: 'patch',
+      becomes: { ...obstacle, detail: `${obstacle.detail}; the job was resumed where it was` },
+      body: { metadata: { resourceVersion, annotations: { [MOVING]: null } }, spec: suspension(false) },
+    };
   if (kind === 'job' && status?.startTime !== undefined) return { step: 'clear' };
   const changed = (selector: Labels): SelectorPatch => selectorPatch(effect, selector, nodes) as SelectorPatch;
   return {
     step: 'patch',
-    ends: true,
+    becomes: 'moved',
     body: {
       metadata: { resourceVersion, annotations: { [LAST_TOKEN]: token, [MOVING]: null } },
       spec: { ...templatePatch(kind, job, changed), ...suspension(false) },

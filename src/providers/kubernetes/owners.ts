@@ -44,7 +44,8 @@ export function ownedPods(pods: readonly V1Pod[], clusters: RayClusters = new Ma
 }
 
 /**
- * A workload with its pods. Where it does not say where it runs, and all its pods run alike, it runs as they do.
+ * A workload with its pods. It runs as they do, whatever its template says of the next ones; where they run differently,
+ * as while they are replaced, that is unknown. A job of which no pod has a node yet does not run.
  * @param nodes the nodes' targets by name
  */
 export function withPods(
@@ -54,20 +55,24 @@ export function withPods(
 ): FleetTarget {
   if (owned === undefined) return workload;
   const under = owned.nodes.map((name) => nodes.get(name));
-  const common = <Value>(read: (node: FleetTarget) => Value | null): Value | null => {
+  const common = <Value>(read: (target: FleetTarget) => Value | null): Value | null => {
     const values = new Set(under.map((node) => (node === undefined ? null : read(node))));
+    if ([...values].every((value) => value === null)) return read(workload);
     return values.size === 1 ? ([...values][0] ?? null) : null;
   };
-  const zone = workload.zone ?? common((node) => node.zone ?? null);
+  const { zone: _, ...placeless } = workload;
+  const zone = common((target) => target.zone ?? null);
+  const isPending = workload.asOne === true && workload.state === 'running' && owned.nodes.length === 0;
   const movesTo = reachedBy([...nodes.values()]);
   return {
-    ...workload,
+    ...placeless,
+    ...(isPending ? { state: 'starting' as const } : {}),
     ...(zone === null ? {} : { zone }),
     ...(movesTo.length === 0 ? {} : { movesTo }),
-    region: workload.region ?? common(({ region }) => region),
-    sku: workload.sku ?? common(({ sku }) => sku),
+    region: common(({ region }) => region),
+    sku: common(({ sku }) => sku),
     gpuModel: workload.gpuModel ?? common(({ gpuModel }) => gpuModel),
-    term: workload.term ?? common(({ term }) => term),
+    term: common(({ term }) => term),
     knownAs: owned.pods,
   };
 }

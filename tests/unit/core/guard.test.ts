@@ -27,6 +27,39 @@ const scale = (replicas: number): Partial<Action> => ({
   effect: { kind: 'scale', target: 'asg/g', replicas },
 });
 
+/** A move whose job is suspended, and not yet resumed. */
+const halfMoved: Partial<Action> = {
+  state: 'intended',
+  effect: { kind: 'move', target: 'instance/i', region: 'r2', zone: null, term: 'spot', sku: null },
+  reasons: [{ code: 'half-done', message: 'it is suspended, and not yet resumed' }],
+};
+
+describe('the second half of a move', () => {
+  it('is kept from by nothing that only speaks against beginning', () => {
+    const late: Partial<GuardFacts> = {
+      now: NOW + 5 * 3_600_000,
+      seenAt: NOW + 5 * 3_600_000,
+      isProtected: true,
+      stillEnforces: false,
+      gate: { kind: 'none' },
+      lastOnTargetAt: NOW + 5 * 3_600_000,
+      ...limits({ quietHours: [{ zone: 'UTC' }], gpusPerAction: 1, actionsPerHour: 0 }),
+    };
+    const seen = instance('i', { state: 'stopped', billing: 'ended', region: null, term: null });
+    expect(codes({ ...late, seen }, { ...halfMoved, expiresAt: NOW })).toEqual([]);
+    // Before its first half all of it binds a move as it does a stop.
+    expect(codes(late, { ...halfMoved, reasons: [], expiresAt: NOW })).toEqual(
+      codes(late, { effect: { kind: 'stop', target: 'instance/i' }, expiresAt: NOW }),
+    );
+  });
+
+  it('waits while the kill switch is on, and ends where its target is gone', () => {
+    const stopped = guard(facts({ stops: [{ scope: 'all', name: '' }] }, halfMoved));
+    expect(!stopped.allowed && isRetryable(stopped.reasons)).toBe(true);
+    expect(codes({ seen: null }, halfMoved)).toEqual(['target-gone']);
+  });
+});
+
 describe('the guard', () => {
   it('lets pass what nothing speaks against, and says how far it reaches', () => {
     expect(guard(facts())).toEqual({ allowed: true, reach: { replicas: 1, gpus: 8 } });
