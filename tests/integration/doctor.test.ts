@@ -212,6 +212,7 @@ describe('doctor', async () => {
       'read fleet granted',
       'act stop granted',
       'act start granted',
+      'act move granted',
       'act scale granted',
       'act set-bounds granted',
       'act cordon granted',

@@ -39,7 +39,7 @@ describe('an action that waits for approval', async () => {
     await w.connect('U0OTHER', 'operator', ['elsewhere']);
     for (const [user, words] of [
       ['U0STRANGER', 'Ask an administrator of Bursar to connect you'],
-      ['U0STRANGER', 'workspace T0WORK, user U0STRANGER'],
+      ['U0STRANGER', 'bursar slack-users connect T0WORK U0STRANGER'],
       ['U0VIEWER', 'You may not decide this'],
       ['U0OTHER', 'the right to approve for lab'],
     ] as const) {

@@ -160,11 +160,14 @@ describe('the doors of throughputs', async () => {
       secondsToFinish: { expected: 3_600_000 / Number(unpriced['samplesPerSecond']) },
     });
     const [low, middle, high] = [unpriced['low'], unpriced['samplesPerSecond'], unpriced['high']] as number[];
-    // A batch half as large again takes at most half as long again: as many samples a second, or up to 1,200.
-    expect(low!).toBeLessThan(1000);
-    expect(high!).toBeGreaterThan(1000);
+    // A batch half as large again takes at least as long: from as many samples a second up to 1,200. One measured
+    // point vouches for no single number.
+    expect(low!).toBeGreaterThan(600);
+    expect(low!).toBeLessThan(middle! / 1.02);
     expect(middle!).toBeGreaterThan(780);
     expect(middle!).toBeLessThan(1220);
+    expect(high!).toBeGreaterThan(middle! * 1.02);
+    expect(high!).toBeLessThan(1400);
     await api.stores.prices.add(
       api.stores.db,
       'default',
