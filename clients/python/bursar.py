@@ -374,6 +374,10 @@ class Bursar:
         """List monthly reports, newest month first"""
         return self.call("GET", f"/v1/reports", query={"limit": limit, "cursor": cursor, "team": team, "month": month})
 
+    def reports_schedule(self):
+        """When monthly reports are made"""
+        return self.call("GET", f"/v1/reports/schedule", query={})
+
     def reports_get(self, team, month, *, format=None, lang=None):
         """Get a team's report of a month"""
         return self.call("GET", f"/v1/reports/{_quote(team)}/{_quote(month)}", query={"format": format, "lang": lang})
@@ -665,6 +669,10 @@ class Bursar:
     def reconciliation_save_settings(self, body=None):
         """Set whether learned rates are applied, the threshold of findings, and how long bills settle"""
         return self.call("PUT", f"/v1/reconciliation/settings", query={}, body=body)
+
+    def reports_set_schedule(self, body=None):
+        """Set when monthly reports are made"""
+        return self.call("PUT", f"/v1/reports/schedule", query={}, body=body)
 
     def roles_save(self, name, body=None):
         """Set a custom role"""

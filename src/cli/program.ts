@@ -143,7 +143,17 @@ export function programOf(session: Session): Command {
 
 /** The verbs by what people come for; each verb stands in one group. */
 const GROUPS: Readonly<Record<string, readonly string[]>> = {
-  'Spend and budgets:': ['costs', 'budgets', 'quote', 'reservations', 'report', 'reconcile', 'commitments', 'credits'],
+  'Spend and budgets:': [
+    'costs',
+    'budgets',
+    'quote',
+    'reservations',
+    'report',
+    'report-schedule',
+    'reconcile',
+    'commitments',
+    'credits',
+  ],
   'What runs:': ['fleet', 'health', 'anomalies', 'leases', 'admissions', 'throughput'],
   'Recommendations and actions:': [
     'recommend',

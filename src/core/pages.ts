@@ -33,6 +33,6 @@ export const isPage = (name: string): name is DashboardPage => Object.hasOwn(PAG
 export const SETTINGS = {
   money: ['budgets', 'rules', 'peak', 'credits', 'reconciliation'],
   people: ['teams', 'keys', 'roles'],
-  notices: ['routes', 'mutes'],
+  notices: ['routes', 'mutes', 'reports'],
   safety: ['stop', 'limits', 'admission', 'retention'],
 } as const;

@@ -249,8 +249,13 @@ export const localDays = (zone: string, instant: number): number =>
  * The first instant of a local day: midnight, the first of two, or, where the clocks jump over it, the moment of the
  * jump. A local day that a zone left out altogether (Apia, 2011-12-30) begins, empty, where the next one does.
  */
-export function startOfLocalDay(zone: string, days: number): number {
-  const local = days * DAY_MS;
+export const startOfLocalDay = (zone: string, days: number): number => instantOfLocal(zone, days * DAY_MS);
+
+/**
+ * The instant at which a zone's clocks show a time, given as if it were of UTC: the first of two, or, where the clocks
+ * jump over it, the moment of the jump.
+ */
+export function instantOfLocal(zone: string, local: number): number {
   const before = offsetAt(zone, local - DAY_MS);
   const after = offsetAt(zone, local + DAY_MS);
   const candidates = [local - Math.max(before, after), local - Math.min(before, after)] as const;

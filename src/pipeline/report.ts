@@ -1,22 +1,23 @@
 /**
- * report.send (team/month): makes a team's report of a month, keeps it, and announces it once the month has settled;
+ * report.send (team/month): makes a team's report of a month, keeps it, and announces it once the month is due;
  * alert.make sends alerts for announced reports. A report that is made again replaces the old one. It is announced once
- * per team and month, and only for the newest settled month: a requested report of an older month notifies nobody. Its
+ * per team and month, and only for the newest month that is due: a requested report of an older month notifies nobody. Its
  * inputs are loaded, planned and assembled elsewhere; this stage combines them.
  */
 import { makeReport } from '../core/report/model.js';
 import type { Report } from '../core/report/report.js';
+import { newestDueMonth } from '../core/report/schedule.js';
 import { optimumOf } from '../planning/commitment/hindsight.js';
 import { nextMonthOf } from '../planning/forecast/next-month.js';
-import { REPORT, settledMonth } from '../store/report/reports.js';
+import { REPORT } from '../store/report/reports.js';
 import type { Stores } from '../store/stores.js';
 import { enqueue } from '../store/work.js';
 import { lastPart } from './keys.js';
 import type { Stage } from './stage.js';
-import { DAY_MS, HOUR_MS } from '../core/time.js';
+import { MINUTE_MS } from '../core/time.js';
 
-/** Late usage and bills come in the first days: so long after its end a month is reported. */
-export const SETTLING_MS = 3 * DAY_MS;
+/** Between two checks: a report is made no later than this after it was due. */
+const POLL_MS = 10 * MINUTE_MS;
 
 export function reportStage(stores: Pick<Stores, 'organisations' | 'reports'>): Stage {
   const { organisations, reports } = stores;
@@ -32,7 +33,12 @@ export function reportStage(stores: Pick<Stores, 'organisations' | 'reports'>): 
         await reports.save(tx, organisation, report, now);
         const isNews =
           saysAnything(report) &&
-          month === settledMonth(facts.zone, await organisations.asOf(tx, organisation, now), SETTLING_MS);
+          month ===
+            newestDueMonth(
+              facts.zone,
+              await organisations.asOf(tx, organisation, now),
+              await reports.time(tx, organisation),
+            );
         if (isNews) await reports.announce(tx, organisation, team, month, now);
       }
       return [];
@@ -44,10 +50,10 @@ export function reportStage(stores: Pick<Stores, 'organisations' | 'reports'>): 
 const saysAnything = ({ spend, budgets, savings }: Report): boolean =>
   spend.total !== null || spend.unconverted.length > 0 || budgets.length > 0 || savings.actions.length > 0;
 
-/** Enqueues the report of every team whose month has settled. */
+/** Enqueues the report of every team whose month is due. */
 export class ReportSchedule {
   readonly name = 'reports';
-  readonly everyMs = HOUR_MS;
+  readonly everyMs = POLL_MS;
 
   constructor(private readonly stores: Pick<Stores, 'db' | 'organisations' | 'reports'>) {}
 
@@ -56,7 +62,7 @@ export class ReportSchedule {
     const { db, organisations, reports } = this.stores;
     for (const organisation of await organisations.ids(db)) {
       const asOf = await organisations.asOf(db, organisation, now);
-      await enqueue(db, organisation, await reports.due(db, organisation, asOf, SETTLING_MS));
+      await enqueue(db, organisation, await reports.due(db, organisation, asOf));
     }
   }
 }

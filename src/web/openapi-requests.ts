@@ -53,6 +53,7 @@ const CONFIGURATION = {
 export const REQUEST_EXAMPLES: Readonly<Record<string, Json>> = {
   'PUT /v1/fx': { source: 'ecb', rates: [{ day: '2026-10-01', currency: 'EUR', perUsd: '0.92' }] },
   'PUT /v1/peak': { rules: [PEAK] },
+  'PUT /v1/reports/schedule': { day: 6, hour: 9 },
   'PUT /v1/rules': { rules: [RULE] },
   'PUT /v1/credits': {
     credits: [

@@ -4,8 +4,6 @@
  * reckoned by hand.
  */
 import { expect, it } from 'vitest';
-import { DAY_MS } from '../../src/core/time.js';
-import { SETTLING_MS } from '../../src/pipeline/report.js';
 import { renderers } from '../../src/rendering/reports.js';
 import { axe, browserFor, expectNoOverflow, quiet, type Visit } from '../support/browser.js';
 import { dashboardWorld, NOW } from '../support/dashboard.js';
@@ -154,9 +152,14 @@ describeWith('chromium', 'the pages of work', async (file) => {
     const [popup] = await Promise.all([page.waitForEvent('popup'), files.filter({ hasText: 'HTML' }).click()]);
     await popup.getByRole('heading', { level: 1 }).waitFor();
     await popup.close();
-    // What the page says of it in words.
-    expect(SETTLING_MS).toBe(3 * DAY_MS);
-    await page.getByText('three days after its month has ended').waitFor();
+    await page.getByText('on day 4 of the following month at 00:00').waitFor();
+    await page.getByRole('link', { name: 'Set day and hour' }).click();
+    await page.getByLabel('Day', { exact: true }).fill('6');
+    await page.getByLabel('Hour', { exact: true }).fill('9');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await expect.poll(() => w.call('GET', '/v1/reports/schedule')).toEqual({ day: 6, hour: 9 });
+    await open('reports?team=lab&month=2026-10');
+    await page.getByText('on day 6 of the following month at 09:00').waitFor();
     expect(await cells(page, /^lab\s+webhook/)).toMatch(/lab\s+webhook/);
     const settings = page.getByRole('link', { name: 'Settings > Alert routes' });
     expect(await settings.getAttribute('href')).toBe('#/settings/routes');

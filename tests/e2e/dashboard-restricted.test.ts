@@ -5,7 +5,9 @@ import { dashboardWorld } from '../support/dashboard.js';
 import { describeWith } from '../support/programs.js';
 
 const SECTIONS =
-  'teams budgets rules peak credits keys roles routes mutes stop limits admission retention reconciliation'.split(' ');
+  'teams budgets rules peak credits keys roles routes mutes reports stop limits admission retention reconciliation'.split(
+    ' ',
+  );
 const PLACES = [
   ...'costs fleet teams budgets recommendations actions savings alerts policies explain imports anomalies'.split(' '),
   ...'quotes reservations reports reconciliation audit settings sessions'.split(' '),
@@ -58,7 +60,7 @@ describeWith('chromium', 'a key that sees one team and may change nothing', asyn
 
   it('is not offered to save what concerns all teams, though it may set up its own', async () => {
     const { page, open } = await visit({ key: await w.keyFor({ role: 'operator', teams: ['vision'] }) });
-    for (const place of ['peak', 'reconciliation', 'credits']) {
+    for (const place of ['peak', 'reconciliation', 'credits', 'reports']) {
       await open(`settings/${place}`);
       await page.getByText('concerns all teams; you see only vision').first().waitFor();
       const save = page.locator('button:not([aria-disabled=true])', { hasText: /^Save$/ }).filter({ visible: true });

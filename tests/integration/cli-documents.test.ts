@@ -149,6 +149,8 @@ describe('the documents of the command line', async () => {
     await ask('fx', 'fx');
     await ask('peak set', 'peak', 'set', await file('peak.yaml', 'rules:\n- {zone: UTC, factor: 1.2}\n'));
     await ask('peak', 'peak');
+    await ask('report-schedule set', 'report-schedule', 'set', '--day', '6', '--hour', '9');
+    await ask('report-schedule', 'report-schedule');
     await ask('peak set none', 'peak', 'set', await file('none.yaml', 'rules: []\n'));
     const credit = {
       id: 'c',

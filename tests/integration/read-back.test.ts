@@ -28,6 +28,7 @@ const SHOWN: Readonly<Record<string, { readonly at: string; readonly first?: unk
   },
   '/v1/peak': { at: '/v1/peak' },
   '/v1/admission': { at: '/v1/admission' },
+  '/v1/reports/schedule': { at: '/v1/reports/schedule' },
   '/v1/samples/retention': { at: '/v1/samples/retention' },
   '/v1/reconciliation/settings': { at: '/v1/reconciliation/settings' },
   '/v1/configuration': { at: '/v1/configuration' },

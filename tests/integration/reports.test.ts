@@ -17,7 +17,7 @@ import type { Report } from '../../src/core/report/report.js';
 import { soFarOf, spendOf } from '../../src/core/report/spend.js';
 import { DAY_MS } from '../../src/core/time.js';
 import { GPU_PARTS, type UsageRecord } from '../../src/core/usage.js';
-import { ReportSchedule, SETTLING_MS } from '../../src/pipeline/report.js';
+import { ReportSchedule } from '../../src/pipeline/report.js';
 import { renderers } from '../../src/rendering/reports.js';
 import { setBudget } from '../../src/application/budget/set-budget.js';
 import { enqueue } from '../../src/store/work.js';
@@ -35,6 +35,8 @@ import { recommendation, placedSample } from '../support/makers.js';
 const OCTOBER = Date.UTC(2026, 9, 1);
 const NOVEMBER = Date.UTC(2026, 10, 1);
 const NOW = NOVEMBER + 4 * DAY_MS;
+/** Where nobody has set another day. */
+const DUE = NOVEMBER + 3 * DAY_MS;
 const RULES = [
   { match: { account: 'a1' }, team: 'red' },
   { match: { account: 'b1' }, team: 'red' },
@@ -607,7 +609,7 @@ describe('monthly reports', async () => {
     await db.query(`delete from alert where id = 'alr-1'`);
   });
 
-  it('come by themselves once a month has settled, and are announced once', async () => {
+  it('come by themselves once a month is due, and are announced once', async () => {
     const announced = (): Promise<{ team: string; month: string; at: Date | null }[]> =>
       db.query(`select team, month, announced_at as at from report order by month, team`);
     const at = async (instant: number): Promise<void> => {
@@ -616,8 +618,8 @@ describe('monthly reports', async () => {
       await runner.drain();
     };
     await db.query(`delete from report`);
-    await at(NOVEMBER + SETTLING_MS - HOUR * 24);
-    // October has not settled: September is the newest month that has, in every zone.
+    await at(DUE - HOUR * 24);
+    // October is not due: September is the newest month that is, in every zone.
     expect((await announced()).map(({ team, month }) => `${month} ${team}`)).toEqual([
       '2026-09 blue',
       '2026-09 east',
@@ -625,8 +627,8 @@ describe('monthly reports', async () => {
       '2026-09 red',
       '2026-09 west',
     ]);
-    // Los Angeles' October has not settled yet.
-    await at(NOVEMBER + SETTLING_MS + HOUR);
+    // Los Angeles' October is not due yet.
+    await at(DUE + HOUR);
     const found = await announced();
     expect(
       found.filter(({ month }) => month === '2026-10').map(({ team, at: stated }) => [team, stated !== null]),
@@ -638,12 +640,44 @@ describe('monthly reports', async () => {
     ]);
     // Late data makes it anew, another process asks too: nobody is told again.
     const first = found.find(({ team, month }) => team === 'red' && month === '2026-10')?.at;
-    await at(NOVEMBER + SETTLING_MS + 3 * HOUR);
+    await at(DUE + 3 * HOUR);
     expect(await request('red', '2026-10')).toBe(200);
     expect((await announced()).find(({ team, month }) => team === 'red' && month === '2026-10')?.at).toEqual(first);
     await db.query(`delete from report where month = '2026-09'`);
     expect(await request('red', '2026-09')).toBe(200);
     expect((await announced()).find(({ month }) => month === '2026-09')?.at).toBeNull();
+  });
+
+  it('are made on the day and at the hour that are set, and said in the audit', async () => {
+    const put = async (body: unknown): Promise<{ status: number; problems: (string | undefined)[] }> => {
+      const response = await ask('/v1/reports/schedule', { method: 'PUT', body: JSON.stringify(body) });
+      const { problems = [] } = (await response.json()) as { problems?: { path?: string }[] };
+      return { status: response.status, problems: problems.map(({ path: at }) => at) };
+    };
+    const audited = async (): Promise<unknown[]> =>
+      db.query(`select detail from audit where verb = 'report.schedule' order by id`);
+    expect(await get('/v1/reports/schedule')).toEqual({ day: 4, hour: 0 });
+    const refused = await put({ day: 29, hour: 24 });
+    expect([refused.status, refused.problems]).toEqual([400, ['day', 'hour']]);
+    expect((await put({ day: 6, hour: 9 })).status).toBe(200);
+    expect((await put({ day: 6, hour: 9 })).status).toBe(200);
+    expect(await audited()).toEqual([{ detail: { before: { day: 4, hour: 0 }, after: { day: 6, hour: 9 } } }]);
+    const made = async (instant: number): Promise<string[]> => {
+      clock.at = instant;
+      await new ReportSchedule(stores).enqueueDue(instant);
+      await runner.drain();
+      const rows = await db.query<{ team: string }>(
+        `select team from report where month = '2026-10' and announced_at is not null order by team`,
+      );
+      return rows.map(({ team }) => team);
+    };
+    await db.query(`delete from report`);
+    const sixth = NOVEMBER + 5 * DAY_MS;
+    expect(await made(sixth)).toEqual([]);
+    // Nine o'clock comes first in Shanghai and last in Los Angeles.
+    expect(await made(sixth + 8 * HOUR)).toEqual(['east']);
+    expect(await made(sixth + 9 * HOUR)).toEqual(['blue', 'east', 'red']);
+    expect(await made(sixth + 17 * HOUR)).toEqual(['blue', 'east', 'red', 'west']);
   });
 
   describe('the command line', () => {

@@ -57,6 +57,7 @@ const VERBS = [
   'rules',
   'fx',
   'peak',
+  'report-schedule',
   'keys',
   'policies',
   'stop-all',

@@ -624,7 +624,7 @@ describe('completion', () => {
     ],
     [
       ['open', 'settings', 'r'],
-      ['rules', 'reconciliation', 'roles', 'routes', 'retention'],
+      ['rules', 'reconciliation', 'roles', 'routes', 'reports', 'retention'],
     ],
     [['open', 'costs', ''], []],
     [['budgets', 'set', 'b', '--period', 'q'], ['quarter']],

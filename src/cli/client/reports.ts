@@ -3,6 +3,7 @@
  */
 import { Failure } from '../../core/errors.js';
 import type { Report } from '../../core/report/report.js';
+import type { ReportTime } from '../../core/report/schedule.js';
 import type { Api } from './api.js';
 
 export class ReportClient {
@@ -28,5 +29,13 @@ export class ReportClient {
     return this.api.call('GET', `/v1/reports/${encodeURIComponent(team)}/${encodeURIComponent(month)}`, {
       query: { format: 'json' },
     });
+  }
+
+  schedule(): Promise<ReportTime> {
+    return this.api.call('GET', '/v1/reports/schedule');
+  }
+
+  setSchedule(time: ReportTime): Promise<ReportTime> {
+    return this.api.call('PUT', '/v1/reports/schedule', { json: time });
   }
 }

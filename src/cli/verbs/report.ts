@@ -1,8 +1,12 @@
-/** bursar report: a team's report of a month, written to a file or to standard output. */
+/**
+ * bursar report: a team's report of a month, written to a file or to standard output; bursar report-schedule: when the
+ * reports are made by themselves.
+ */
 import { writeFile } from 'node:fs/promises';
-import { Option, type Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 import { missing } from '../../core/errors.js';
 import { LANGUAGES, readerOf, type Language, type ReportFormat } from '../../core/report/reader.js';
+import { DEFAULT_REPORT_TIME, type ReportTime } from '../../core/report/schedule.js';
 import type { Session } from '../session.js';
 import { WrongUse } from '../usage-error.js';
 
@@ -15,6 +19,11 @@ interface ReportFlags {
 }
 
 export function addReport(program: Command, session: Session): void {
+  addMake(program, session);
+  addSchedule(program, session);
+}
+
+function addMake(program: Command, session: Session): void {
   program
     .command('report')
     .description(
@@ -60,4 +69,48 @@ Examples:
         () => `${out}: the report of ${team} for ${month} (${format}, ${bytes.length} bytes)\n`,
       );
     });
+}
+
+function addSchedule(program: Command, session: Session): void {
+  const schedule = program
+    .command('report-schedule')
+    .description('Show when monthly reports are made and sent; set another time.')
+    .addHelpText(
+      'after',
+      `
+The report of a month is made on a day of the following month, at an hour of the team's own zone. Late usage and bills
+come in the first days: an earlier report may lack them. It goes where the alert routes of the kind digest say.
+
+Examples:
+  bursar report-schedule show
+  bursar report-schedule set --day 6 --hour 9`,
+    );
+
+  schedule
+    .command('show', { isDefault: true })
+    .description('Show the day and the hour.')
+    .addHelpText('after', '\nExample:\n  bursar report-schedule show')
+    .action(async () => {
+      const time = await (await session.client()).reports.schedule();
+      session.print(time, () => sentenceOf(time));
+    });
+
+  schedule
+    .command('set')
+    .description('Set the day and the hour, for all teams.')
+    .requiredOption('--day <day>', 'day of the following month, 1 to 28', whole)
+    .option('--hour <hour>', "hour of that day in the team's zone, 0 to 23", whole, DEFAULT_REPORT_TIME.hour)
+    .addHelpText('after', '\nExample:\n  bursar report-schedule set --day 6 --hour 9')
+    .action(async ({ day, hour }: ReportTime) => {
+      const time = await (await session.client()).reports.setSchedule({ day, hour });
+      session.print(time, () => sentenceOf(time));
+    });
+}
+
+const sentenceOf = ({ day, hour }: ReportTime): string =>
+  `The report of a month is made on day ${day} of the next one, at ${String(hour).padStart(2, '0')}:00 in the team's zone.\n`;
+
+function whole(text: string): number {
+  if (!/^\d{1,3}$/.test(text)) throw new InvalidArgumentError('It is not a whole number.');
+  return Number(text);
 }

@@ -10,8 +10,9 @@ import { invalid, missing } from '../../core/errors.js';
 import { nanosOf } from '../../core/money.js';
 import type { ReportFacts, SavingFacts } from '../../core/report/facts.js';
 import type { Report, ReportBudget } from '../../core/report/report.js';
+import { DEFAULT_REPORT_TIME, dueAt, newestDueMonth, type ReportTime } from '../../core/report/schedule.js';
 import { comparedWith, daysAfter } from '../../core/report/spend.js';
-import { dayLabel, DAY_MS, isZone, monthLabel, monthOfLabel, type Interval } from '../../core/time.js';
+import { dayLabel, DAY_MS, isZone, monthOfLabel, type Interval } from '../../core/time.js';
 import type { AdmissionStore } from '../budget/admissions.js';
 import { lackingOf, type BudgetStore } from '../budget/budgets.js';
 import type { Queryable, Transaction } from '../database.js';
@@ -32,6 +33,7 @@ import type { SavingLedger, StoredSaving } from '../saving/ledger.js';
 import { enqueueUrgent, type WorkItem } from '../work.js';
 
 export const REPORT = 'report.send';
+const SCHEDULE = 'report-schedule';
 
 /** Below this a GPU-hour counts as little used. */
 const LOW_UTILISATION = 0.3;
@@ -172,20 +174,27 @@ export class ReportStore {
     );
   }
 
-  /** Of the teams those whose newest settled month has no report that was made since it settled. */
-  async due(db: Queryable, organisation: string, now: number, settlingMs: number): Promise<WorkItem[]> {
+  /** When the reports of an organisation's teams are made. */
+  async time(db: Queryable, organisation: string): Promise<ReportTime> {
+    return (await this.stores.organisations.setting<ReportTime>(db, organisation, SCHEDULE)) ?? DEFAULT_REPORT_TIME;
+  }
+
+  async saveTime(tx: Transaction, organisation: string, time: ReportTime): Promise<void> {
+    await this.stores.organisations.saveSetting(tx, organisation, SCHEDULE, time);
+  }
+
+  /** Of the teams those whose newest due month has no report that was made since it was due. */
+  async due(db: Queryable, organisation: string, now: number): Promise<WorkItem[]> {
+    const time = await this.time(db, organisation);
     const teams = await this.stores.organisations.teams(db, organisation);
-    const months = teams.map(({ id, zone }) => ({ team: id, zone, month: settledMonth(zone, now, settlingMs) }));
+    const months = teams.map(({ id, zone }) => ({ team: id, zone, month: newestDueMonth(zone, now, time) }));
     const made = await db.query<{ team: string; month: string; at: Date }>(
       `select team, month, made_at as at from report where organisation = $1 and month = any($2::text[])`,
       [organisation, [...new Set(months.map(({ month }) => month))]],
     );
     const madeAt = new Map(made.map(({ team, month, at }) => [`${month} ${team}`, at.getTime()]));
     return months
-      .filter(
-        ({ team, zone, month }) =>
-          (madeAt.get(`${month} ${team}`) ?? -Infinity) < (monthOfLabel(month, zone)?.end ?? 0) + settlingMs,
-      )
+      .filter(({ team, zone, month }) => (madeAt.get(`${month} ${team}`) ?? -Infinity) < dueAt(month, zone, time))
       .map(({ team, month }) => reportItem(team, month));
   }
 
@@ -410,10 +419,4 @@ function checkMonth(month: string, zone: string, now: number): Interval {
       { path: 'month', message: `begins on ${dayLabel(period.start, zone)}, which is still to come` },
     ]);
   return period;
-}
-
-/** The newest month of a zone that has been over for so long. */
-export function settledMonth(zone: string, now: number, settlingMs: number): string {
-  const current = monthOfLabel(monthLabel(now - settlingMs, zone), zone);
-  return monthLabel((current?.start ?? now) - 1, zone);
 }

@@ -15,6 +15,7 @@ import {
   REPORT_FORMATS,
   type ReportFormat,
 } from '../../core/report/reader.js';
+import type { ReportTime } from '../../core/report/schedule.js';
 import type { StoredReport } from '../../store/report/reports.js';
 import { Calling, checkTeam, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';
@@ -49,6 +50,12 @@ const reportSchema = z
       .describe('Why its alert was sent to nobody; null: it was sent, or there is none'),
   })
   .meta({ id: 'ReportEntry' });
+const scheduleSchema = z
+  .strictObject({
+    day: z.int().min(1).max(28).describe('Day of the following month, 1 to 28; 4 unless set'),
+    hour: z.int().min(0).max(23).describe("Hour of that day in the team's zone, 0 to 23; 0 unless set"),
+  })
+  .meta({ id: 'ReportSchedule', description: 'When the report of a month is made and sent' });
 
 type Body = z.infer<typeof bodySchema>;
 
@@ -86,6 +93,36 @@ export class ReportsController {
         );
       },
     );
+  }
+
+  @Endpoint('GET /v1/reports/schedule', {
+    summary: 'When monthly reports are made',
+    description: 'To whom they are sent: the alert routes of the kind digest.',
+    access: 'read',
+    answer: scheduleSchema,
+  })
+  async schedule(@Calling() { principal }: Caller): Promise<ReportTime> {
+    const { stores } = this.parts;
+    return stores.reports.time(stores.db, principal.organisation);
+  }
+
+  @Endpoint('PUT /v1/reports/schedule', {
+    summary: 'Set when monthly reports are made',
+    description:
+      'For all teams, each in its own zone. A report that is already sent is not sent again. Late usage and bills come in the first days of a month: an earlier report may lack them.',
+    access: 'configure',
+    allTeams: true,
+    writes: true,
+    answer: scheduleSchema,
+  })
+  async setSchedule(@Calling() caller: Caller, @JsonBody(scheduleSchema) time: ReportTime): Promise<ReportTime> {
+    const { stores } = this.parts;
+    const { organisation } = caller.principal;
+    return write(stores, caller, 'report.schedule', async (tx) => {
+      const before = await stores.reports.time(tx, organisation);
+      await stores.reports.saveTime(tx, organisation, time);
+      return { body: time, target: 'report-schedule', detail: { before, after: time } };
+    });
   }
 
   @Endpoint('GET /v1/reports/:team/:month', {

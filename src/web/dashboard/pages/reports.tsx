@@ -1,11 +1,12 @@
 /**
  * The monthly reports: those that were made, in every format; making one now and waiting until it is there; and by whom
- * they are received, whenever a month has settled.
+ * they are received, when its day has come.
  */
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { lineageOf, routeFor, type AlertRoutes } from '../../../core/alert/routes.js';
 import { REPORT_FORMATS } from '../../../core/report/reader.js';
+import type { ReportTime } from '../../../core/report/schedule.js';
 import type { Overview, ReportEntry, Team } from '../answers.js';
 import { get, list, refusal, send } from '../api.js';
 import { code, month, within } from '../format.js';
@@ -275,6 +276,21 @@ async function recipients(
   return { isDefault, rows };
 }
 
+/** When reports are made, and where that is set. */
+function Due(): JSX.Element {
+  const loaded = useLoaded('report schedule', (halt) => get<ReportTime>('/v1/reports/schedule', {}, halt));
+  return (
+    <Show loaded={loaded}>
+      {({ day, hour }) => (
+        <p>
+          {say('reports.schedule', { day, hour: `${String(hour).padStart(2, '0')}:00` })}{' '}
+          <a href={link('settings', 'reports')}>{say('reports.reschedule')}</a>
+        </p>
+      )}
+    </Show>
+  );
+}
+
 function Recipients({ team }: { readonly team: string }): JSX.Element {
   // The routes concern all teams: who is restricted to some does not see them.
   const refused = refusal('read', true);
@@ -283,7 +299,7 @@ function Recipients({ team }: { readonly team: string }): JSX.Element {
   );
   return (
     <Card title={say('reports.sent')}>
-      <p>{say('reports.schedule')}</p>
+      <Due />
       {refused === null ? (
         <Show loaded={loaded}>
           {({ isDefault, rows }) => (

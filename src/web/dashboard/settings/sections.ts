@@ -76,6 +76,7 @@ const SECTIONS = {
     ofAllTeams: true,
   },
   retention: { schema: 'SampleRetention', read: '/v1/samples/retention', key: null, scope: 'admin' },
+  reports: { schema: 'ReportSchedule', read: '/v1/reports/schedule', key: null, scope: 'configure', ofAllTeams: true },
   roles: { schema: 'RoleRequest', read: '/v1/roles', key: 'name', scope: 'admin', mayRemove: true },
 } as const satisfies Readonly<Record<string, Section>>;
 

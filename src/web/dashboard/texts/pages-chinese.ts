@@ -37,7 +37,7 @@ export const PAGES_CHINESE: Readonly<Record<keyof typeof PAGES_ENGLISH, string>>
   'reports.not-told': '未发送',
   'reports.silent': '未通知：{why}',
   'reports.open': '打开',
-  'reports.empty': '尚无报告。每个团队的月份结清后会自动生成；也可现在生成。',
+  'reports.empty': '尚无报告。每个团队的报告在次月自动生成；也可现在生成。',
   'reports.none': '没有这样的报告，可在下方生成。',
   'reports.make': '立即生成报告',
   'reports.which': '请选择团队',
@@ -49,7 +49,8 @@ export const PAGES_CHINESE: Readonly<Record<keyof typeof PAGES_ENGLISH, string>>
   'reports.no-teams': '尚无团队，因此不发送报告。',
   'reports.sent': '报告的发送时间与收件人',
   'reports.schedule':
-    '团队的报告在月末三天后自动生成并发送一次。迟到的用量和账单会改变当月数据：重新生成的报告会替换旧报告，不会再次打扰任何人。',
+    '团队的报告在次月 {day} 日（团队所在时区）{hour} 自动生成并发送一次。迟到的用量和账单会改变当月数据：重新生成的报告会替换旧报告，不会再次打扰任何人。',
+  'reports.reschedule': '设置日期和时刻',
   'reports.routes': '收件人在<a>设置 > 告警路由</a>中按月度摘要的路由设置。',
   'reports.default-routes':
     '尚未设置路由：发送到所有已连接的渠道，若没有渠道则写入日志。可在<a>设置 > 告警路由</a>中设置。',

@@ -39,7 +39,7 @@ export const PAGES_ENGLISH = {
   'reports.not-told': 'not sent',
   'reports.silent': 'Silent: {why}',
   'reports.open': 'Open',
-  'reports.empty': 'There is no report yet. Each team gets one when its month has settled; or make one now.',
+  'reports.empty': 'There is no report yet. Each team gets one in the month after; or make one now.',
   'reports.none': 'There is no such report. It can be made below.',
   'reports.make': 'Make a report now',
   'reports.which': 'Choose a team',
@@ -51,7 +51,8 @@ export const PAGES_ENGLISH = {
   'reports.no-teams': 'There is no team yet, so no report is sent.',
   'reports.sent': 'When and to whom reports are sent',
   'reports.schedule':
-    'A team’s report is made automatically three days after its month has ended, and is sent once. Late usage and bills change a month: a report that is made again replaces the old one and is not sent again.',
+    'A team’s report is made automatically on day {day} of the following month at {hour} in the team’s zone, and is sent once. Late usage and bills change a month: a report that is made again replaces the old one and is not sent again.',
+  'reports.reschedule': 'Set day and hour',
   'reports.routes': 'To whom is set under <a>Settings > Alert routes</a>, by the route of the monthly digest.',
   'reports.default-routes':
     'No routes are set: every connected channel gets it, or the log if there is none. Set them under <a>Settings > Alert routes</a>.',

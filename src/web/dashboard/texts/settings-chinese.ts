@@ -40,6 +40,8 @@ export const SETTINGS_CHINESE: Readonly<Record<keyof typeof SETTINGS_ENGLISH, st
   'settings.limits-note': '操作的上限，对所有人和对单个团队同时生效。',
   'settings.admission': 'Pod 准入',
   'settings.admission-note': '预算用尽的团队的 Pod 是否被 Kubernetes 拒绝。',
+  'settings.reports': '报告时间',
+  'settings.reports-note': '月度报告在哪一天的几点生成并发送。',
   'settings.retention': '采样保留期',
   'settings.retention-note': 'GPU 读数保留的天数。',
   'settings.id': '标识',

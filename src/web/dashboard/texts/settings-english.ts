@@ -39,6 +39,8 @@ export const SETTINGS_ENGLISH = {
   'settings.limits-note': 'Limits of actions for everybody and for a team. Both apply.',
   'settings.admission': 'Launches of pods',
   'settings.admission-note': 'Whether Kubernetes refuses pods of a team whose budget is spent.',
+  'settings.reports': 'Report schedule',
+  'settings.reports-note': 'On which day and at which hour the reports of a month are made and sent.',
   'settings.retention': 'Retention of samples',
   'settings.retention-note': 'For how many days readings of GPUs are kept.',
   'settings.id': 'Id',
