@@ -5,7 +5,7 @@
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { afterAll, beforeAll, expect } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 import { englishRuns } from './english.js';
 
 export interface Visit {
@@ -29,7 +29,10 @@ export interface VisitOptions {
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** A browser for the file or block. Each visit has a context of its own: no cookie is shared. */
+/**
+ * A browser for the file or block. Each visit has a context of its own: no cookie is shared. It ends with its test,
+ * since an open page goes on asking the server and drawing.
+ */
 export function browserFor(file: string, addressOf: () => string): (options: VisitOptions) => Promise<Visit> {
   let browser: Browser;
   beforeAll(async () => {
@@ -46,6 +49,7 @@ export function browserFor(file: string, addressOf: () => string): (options: Vis
       colorScheme: dark ? 'dark' : 'light',
       acceptDownloads: true,
     });
+    onTestFinished(() => context.close());
     const page = await context.newPage();
     page.setDefaultTimeout(20_000);
     const [faults, bodies] = [[] as string[], [] as Promise<number>[]];
