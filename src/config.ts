@@ -2,8 +2,8 @@
  * Every setting, read from the environment once, by one schema. An error names the variables, never their values.
  */
 import { z } from 'zod';
-import { readFileSync } from 'node:fs';
-import { invalid, type Failure, type Problem } from './core/errors.js';
+import { invalid } from './core/errors.js';
+import { remoteOf, withFiles, wrongSettings, type Environment } from './environment.js';
 import { CUSTOM_ROLE, isRole } from './core/scopes.js';
 import { HOUR_MS } from './core/time.js';
 
@@ -417,42 +417,6 @@ export interface Config {
   readonly logFormat: 'text' | 'json';
 }
 
-/** Settings that are files by themselves: what they name is read again and again. */
-const FILES = /^BURSAR_KUBERNETES_\w+_FILE$|_FEDERATED_TOKEN_FILE$/;
-
-/**
- * The environment with what stands in files: `X_FILE` names the file that holds X, for every setting of ours, as
- * containers are given their secrets.
- * @throws Failure invalid naming every variable whose file cannot be read or is empty, or that is set twice
- */
-function withFiles(environment: Environment): Environment {
-  const problems: Problem[] = [];
-  const read: Record<string, string | undefined> = { ...environment };
-  for (const [path, file] of Object.entries(environment)) {
-    const name = /^((?:BURSAR|DATABASE|REDIS)_\w+)_FILE$/.exec(path)?.[1];
-    if (name === undefined || FILES.test(path) || file === undefined || file === '') continue;
-    if ((environment[name] ?? '') !== '') problems.push({ path, message: `cannot be combined with ${name}` });
-    try {
-      read[name] = readFileSync(file, 'utf8').replace(/\r?\n$/, '');
-      // A secret that is not there yet would have the default in its stead: another database, no key.
-      if (read[name] === '') problems.push({ path, message: 'names an empty file' });
-    } catch {
-      problems.push({ path, message: 'names a file that cannot be read' });
-    }
-    delete read[path];
-  }
-  if (problems.length > 0) throw wrong(problems);
-  return read;
-}
-
-const wrong = (problems: readonly Problem[]): Failure =>
-  invalid(
-    `the configuration is wrong: ${problems.map(({ path, message }) => `${path} ${message}`).join('; ')}`,
-    problems,
-  );
-
-type Environment = Readonly<Record<string, string | undefined>>;
-
 /** @throws Failure invalid naming every variable that is wrong. */
 export function parseConfig(process: Environment): Config {
   const environment = withFiles(process);
@@ -462,7 +426,7 @@ export function parseConfig(process: Environment): Config {
   const parsed = schema.safeParse(given);
   if (!parsed.success) {
     const problems = parsed.error.issues.map((issue) => ({ path: issue.path.join('.'), message: issue.message }));
-    throw wrong(problems);
+    throw wrongSettings(problems);
   }
   const { DATABASE_URL, REDIS_URL, BURSAR_URL, BURSAR_API_KEY } = parsed.data;
   if (BURSAR_URL !== undefined && BURSAR_API_KEY === undefined) {
@@ -482,8 +446,7 @@ export function parseConfig(process: Environment): Config {
     dataDir: parsed.data.BURSAR_DATA_DIR,
     example: parsed.data.BURSAR_EXAMPLE === 'on',
     firstKey: parsed.data.BURSAR_FIRST_KEY === 'print',
-    remote:
-      BURSAR_URL !== undefined && BURSAR_API_KEY !== undefined ? { url: BURSAR_URL, apiKey: BURSAR_API_KEY } : null,
+    remote: remoteOf(environment),
     gate: {
       requestsPerKey: parsed.data.BURSAR_REQUESTS_PER_KEY,
       requestsPerAddress: parsed.data.BURSAR_REQUESTS_PER_ADDRESS,

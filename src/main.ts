@@ -6,14 +6,15 @@
  * and without a cloud's SDK.
  */
 import { createRequire } from 'node:module';
-import type { Examination } from './cli/context.js';
+import type { Examination, Output } from './cli/context.js';
 import { run } from './cli/program.js';
 import { withSignIn } from './cli/servers.js';
 import { typed } from './cli/usage-error.js';
 import { wallClock } from './clock.js';
-import { parseConfig, SETTING_NAMES, type Config } from './config.js';
+import type { Config } from './config.js';
 import { Failure, type Problem } from './core/errors.js';
-import type { LogLevel, ProcessLog } from './log.js';
+import { remoteOf, withFiles, type Environment } from './environment.js';
+import type { LogFormat, LogLevel, ProcessLog } from './log.js';
 import { startTracing, TRACING_SETTINGS } from './tracing.js';
 
 /**
@@ -31,33 +32,46 @@ function signedIn(): Readonly<Record<string, string | undefined>> {
 
 const given = signedIn();
 
-/** The configuration, or what is wrong with it: that is said by the verb that needs it. */
-function readConfig(): { readonly config: Config | null; readonly problems: readonly Problem[] } {
+/** With what stands in files that it names; where one cannot be read the configuration says so. */
+function resolved(): Environment {
   try {
-    return { config: parseConfig(given), problems: [] };
+    return withFiles(given);
+  } catch (error) {
+    if (error instanceof Failure) return given;
+    throw error;
+  }
+}
+
+const environment = resolved();
+
+async function readConfig(): Promise<Config> {
+  return (await import('./config.js')).parseConfig(given);
+}
+
+/** The configuration, or what is wrong with it. */
+async function examineConfig(): Promise<{ readonly config: Config | null; readonly problems: readonly Problem[] }> {
+  try {
+    return { config: await readConfig(), problems: [] };
   } catch (error) {
     if (error instanceof Failure) return { config: null, problems: error.problems };
     throw error;
   }
 }
 
-const found = readConfig();
-/** With what stands in files that it names. */
-const environment = found.config?.environment ?? given;
-
 /** Whatever a room says by Nest's Logger comes here, and never to standard output. */
-async function openLog(level: LogLevel = found.config?.logLevel ?? 'log'): Promise<ProcessLog> {
+async function openLog(level: LogLevel, format: LogFormat): Promise<ProcessLog> {
   await import('reflect-metadata');
   const [{ Logger }, { ProcessLog: Log }] = await Promise.all([import('@nestjs/common'), import('./log.js')]);
-  const settings = { level, format: found.config?.logFormat ?? 'text' } as const;
-  const log = new Log(settings, wallClock, (line) => void process.stderr.write(line));
+  const log = new Log({ level, format }, wallClock, (line) => void process.stderr.write(line));
   Logger.overrideLogger(log);
   return log;
 }
 
 const examination: Examination = {
-  settings: [...SETTING_NAMES, ...TRACING_SETTINGS],
-  problems: () => found.problems,
+  configuration: async () => ({
+    settings: [...(await import('./config.js')).SETTING_NAMES, ...TRACING_SETTINGS],
+    problems: (await examineConfig()).problems,
+  }),
   parts: async () => (await import('./parts.js')).inspectParts(environment, wallClock),
   redis: async (url) => (await import('./pipeline/queue-probe.js')).probeRedis(url),
   tables: async ({ db }) => (await import('./pipeline/queue-probe.js')).probePostgres(db),
@@ -69,8 +83,16 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(0);
 });
 
-const isJsonLog = found.config?.logFormat === 'json';
-const stderr = isJsonLog ? await openLog().then((log) => ({ write: (text: string) => log.say(text) })) : process.stderr;
+/** Standard error, or the log, where every line of it is to be JSON. */
+async function openErrors(): Promise<Output> {
+  if (environment['BURSAR_LOG_FORMAT'] !== 'json') return process.stderr;
+  const { config } = await examineConfig();
+  if (config === null) return process.stderr;
+  const log = await openLog(config.logLevel, config.logFormat);
+  return { write: (text) => log.say(text) };
+}
+
+const stderr = await openErrors();
 const require = createRequire(import.meta.url);
 const tracing = await startTracing(process.env);
 process.exitCode = await run(process.argv.slice(2), {
@@ -80,18 +102,19 @@ process.exitCode = await run(process.argv.slice(2), {
   stdout: process.stdout,
   stderr,
   async connect(need) {
-    const config = parseConfig(given);
+    const config = await readConfig();
     // What a request changes is the verb's own answer: the log has what went wrong.
-    const log = await openLog(config.logLevel === 'log' ? 'warn' : config.logLevel);
+    const log = await openLog(config.logLevel === 'log' ? 'warn' : config.logLevel, config.logFormat);
     return (await import('./local.js')).connect(config, need, (text) => log.say(text));
   },
   async serve(role) {
+    const { parseConfig } = await import('./config.js');
     const config = typed(() => parseConfig(given));
-    const log = await openLog();
+    const log = await openLog(config.logLevel, config.logFormat);
     await (await import('./serve.js')).serve(config, role, log);
   },
   examination,
-  remote: found.config?.remote ?? null,
+  remote: remoteOf(environment),
   ...(process.stdin.isTTY && { ask: async (question: string) => (await import('./cli/secret.js')).ask(question) }),
   readSecret: async (prompt) => (await import('./cli/secret.js')).readSecret(prompt),
   parseYaml: (text) => (require('yaml') as { parse(text: string): unknown }).parse(text),

@@ -72,10 +72,8 @@ export interface LocalBursar extends LocalLine {
 
 /** Doctor's checks other than the database, one at a time: a failing one hides no other. */
 export interface Examination {
-  /** Names of the settings that are no part's own. */
-  readonly settings: readonly string[];
-  /** Problems of their values; empty if they are right. */
-  problems(): readonly Problem[];
+  /** The settings that are no part's own: their names, and the problems of their values. */
+  configuration(): Promise<{ readonly settings: readonly string[]; readonly problems: readonly Problem[] }>;
   /** Each part with the connection from its settings; the caller closes them. */
   parts(): Promise<readonly InstalledPart[]>;
   /** @throws Failure unavailable if it does not answer */

@@ -358,8 +358,12 @@ export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ');
 }
 
-const segments = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
-const charactersOf = (text: string): string[] => [...segments.segment(text)].map(({ segment }) => segment);
+/** Made at its first use: that takes as long as to start. */
+let segments: Intl.Segmenter | undefined;
+function charactersOf(text: string): string[] {
+  segments ??= new Intl.Segmenter(undefined, { granularity: 'grapheme' });
+  return [...segments.segment(text)].map(({ segment }) => segment);
+}
 
 const cellWidth = ({ text, bar }: Shown): number => widthOf(bar) + widthOf(text);
 

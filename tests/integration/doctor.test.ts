@@ -54,8 +54,7 @@ describe('doctor', async () => {
   async function doctor(environment: Record<string, string> = {}): Promise<Answer & { text: string }> {
     let out = '';
     const examination: Examination = {
-      settings: SETTING_NAMES,
-      problems: () => [],
+      configuration: async () => ({ settings: SETTING_NAMES, problems: [] }),
       parts: () => inspectParts(environment, clock),
       redis: probeRedis,
       tables: ({ db }) => probePostgres(db),

@@ -90,7 +90,8 @@ const ROOMS: Readonly<Record<string, Room>> = {
   'serve.ts': { rooms: [ALL], packages: [ALL] },
   'local.ts': { rooms: [ALL], packages: [ALL] },
   'installation.ts': { rooms: [ALL], packages: [ALL] },
-  'config.ts': { rooms: ['core'], packages: ['zod', NODE] },
+  'config.ts': { rooms: ['core', 'environment.ts'], packages: ['zod'] },
+  'environment.ts': { rooms: ['core'], packages: [NODE] },
   'log.ts': { rooms: ['core'], packages: ['@nestjs/common', '@opentelemetry/api'] },
   'tracing.ts': { rooms: [], packages: ['@opentelemetry/*'] },
   'clock.ts': { rooms: ['core'], packages: [] },
@@ -125,6 +126,8 @@ interface Edge {
   readonly file: string | null;
   readonly node: boolean;
   readonly typeOnly: boolean;
+  /** `import()` and `require()`: loaded when it is reached. */
+  readonly late: boolean;
   readonly unresolved: boolean;
 }
 
@@ -145,6 +148,7 @@ async function edgesOf(root: string, folders: string[]): Promise<Edge[]> {
         file: local ? to.resolved : null,
         node: types.includes('core'),
         typeOnly: types.includes('type-only'),
+        late: to.dynamic || types.includes('require'),
         unresolved: local && to.couldNotResolve,
       };
     }),
@@ -253,6 +257,26 @@ describe('the rooms', () => {
       /(?<!Pick<\s*)\bStores\b/.test(text.replace(/^import .*$/gm, '')),
     );
     expect(takesAll.map(({ name }) => name)).toEqual([]);
+  });
+
+  it('load little before a verb is known: help and remote verbs wait for no more', () => {
+    const atOnce = edges.filter(({ typeOnly, late }) => !typeOnly && !late);
+    const loaded = new Set(['src/main.ts']);
+    for (const file of loaded)
+      for (const edge of atOnce) if (edge.from === file && edge.file !== null) loaded.add(edge.file);
+    const packages = atOnce.filter(({ from, file, node }) => loaded.has(from) && file === null && !node);
+    expect([...new Set(packages.map(({ specifier }) => specifier))].toSorted()).toEqual([
+      'commander',
+      'get-east-asian-width',
+    ]);
+    expect([...new Set([...loaded].map(roomOf))].toSorted()).toEqual([
+      'cli',
+      'clock.ts',
+      'core',
+      'environment.ts',
+      'main.ts',
+      'tracing.ts',
+    ]);
   });
 
   it('have no circle of files, by types either', () => {

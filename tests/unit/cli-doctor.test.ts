@@ -321,13 +321,12 @@ describe('bursar doctor', () => {
     BURSAR_TICK_SECOND: '5',
   };
   const examination: Examination = {
-    settings: SETTING_NAMES,
-    problems: () => {
+    configuration: async () => {
       try {
         parseConfig(environment);
-        return [];
+        return { settings: SETTING_NAMES, problems: [] };
       } catch (error) {
-        return (error as Failure).problems;
+        return { settings: SETTING_NAMES, problems: (error as Failure).problems };
       }
     },
     parts: () => inspectParts(environment, clock),
@@ -378,7 +377,7 @@ describe('bursar doctor', () => {
   it('looks at Redis although the database is away, and prints each remedy', async () => {
     const { code, out } = await doctor({
       environment: { ...environment, PORT: '1' },
-      examination: { ...examination, problems: () => [] },
+      examination: { ...examination, configuration: async () => ({ settings: SETTING_NAMES, problems: [] }) },
       connect: async () => Promise.reject(unavailable('the database cannot be reached')),
     });
     expect(code).toBe(1);

@@ -25,7 +25,7 @@ export interface Report {
 export async function examineRemote({ context }: Session, seconds: number): Promise<Report> {
   const { remote, environment, examination } = context;
   if (remote === null) throw new Error('broken invariant: no server is named');
-  const problems = wrongSettingsOf(examination?.problems() ?? []);
+  const problems = wrongSettingsOf((await examination?.configuration())?.problems ?? []);
   const names = ['BURSAR_URL', 'BURSAR_API_KEY'].filter((name) => environment[name]);
   const settings = problems.length > 0 ? problems : [ok('configuration', `set: ${names.join(', ')}`)];
   const api = new Api(new HttpTransport(remote));
@@ -39,23 +39,19 @@ export async function examineRemote({ context }: Session, seconds: number): Prom
 /** Everything that doctor looks at. What is wrong in one place keeps nothing else from being looked at. */
 export async function examine(session: Session, seconds: number): Promise<Report> {
   const { context } = session;
+  const { settings: names, problems } = (await context.examination?.configuration()) ?? { settings: [], problems: [] };
   const parts = (await context.examination?.parts()) ?? null;
   try {
-    const settings = settingStates(
-      context.environment,
-      context.examination?.settings ?? [],
-      context.examination?.problems() ?? [],
-      parts ?? [],
-    );
+    const settings = settingStates(context.environment, names, problems, parts ?? []);
     const own = [
-      ...configuration(context, settings),
+      ...configuration(context, settings, problems),
       ...(context.examination === undefined ? [] : unknownSettings(context.environment, settings)),
       await disk(context),
     ];
     // Side by side: a cloud that does not answer holds up nothing.
     const [connections, installation] = await Promise.all([
       examineParts(parts ?? [], context.clock, seconds),
-      local(session, parts),
+      local(session, parts, problems),
     ]);
     const none =
       parts !== null &&
@@ -73,8 +69,11 @@ export async function examine(session: Session, seconds: number): Promise<Report
   }
 }
 
-function configuration({ environment, remote, examination }: CliContext, settings: readonly SettingState[]): Finding[] {
-  const problems = examination?.problems() ?? [];
+function configuration(
+  { environment, remote }: CliContext,
+  settings: readonly SettingState[],
+  problems: readonly Problem[],
+): Finding[] {
   if (problems.length > 0) return wrongSettingsOf(problems);
   const set = settings.filter(({ name }) => environment[name]).map(({ name }) => name);
   const detail = set.length === 0 ? 'every setting has its default' : `set: ${set.join(', ')}`;
@@ -91,15 +90,18 @@ const wrongSettingsOf = (problems: readonly Problem[]): Finding[] =>
   );
 
 /** This machine's database; where it cannot be had, why, and what can be looked at without it. */
-async function local(session: Session, parts: readonly InstalledPart[] | null): Promise<Finding[]> {
+async function local(
+  session: Session,
+  parts: readonly InstalledPart[] | null,
+  problems: readonly Problem[],
+): Promise<Finding[]> {
   const { context } = session;
   let bursar: LocalBursar;
   try {
     bursar = await session.local({ migrate: false, parts: false });
   } catch (error) {
     // What is wrong with the configuration stands there already, where it was looked at.
-    if (error instanceof WrongUse)
-      return (context.examination?.problems() ?? []).length > 0 ? [] : wrongSettingsOf(error.problems);
+    if (error instanceof WrongUse) return problems.length > 0 ? [] : wrongSettingsOf(error.problems);
     if (!(error instanceof Failure)) throw error;
     const embedded = !context.environment['DATABASE_URL'];
     const away = wrong(
