@@ -39,19 +39,19 @@ export async function examineRemote({ context }: Session, seconds: number): Prom
 /** Everything that doctor looks at. What is wrong in one place keeps nothing else from being looked at. */
 export async function examine(session: Session, seconds: number): Promise<Report> {
   const { context } = session;
-  const { settings: names, problems } = (await context.examination?.configuration()) ?? { settings: [], problems: [] };
+  const read = (await context.examination?.configuration()) ?? { settings: [], problems: [] };
   const parts = (await context.examination?.parts()) ?? null;
   try {
-    const settings = settingStates(context.environment, names, problems, parts ?? []);
+    const settings = settingStates(context.environment, read.settings, read.problems, parts ?? []);
     const own = [
-      ...configuration(context, settings, problems),
+      ...configuration(context, settings, read.problems),
       ...(context.examination === undefined ? [] : unknownSettings(context.environment, settings)),
       await disk(context),
     ];
     // Side by side: a cloud that does not answer holds up nothing.
     const [connections, installation] = await Promise.all([
       examineParts(parts ?? [], context.clock, seconds),
-      local(session, parts, problems),
+      local(session, parts, read.problems),
     ]);
     const none =
       parts !== null &&
