@@ -4,6 +4,8 @@
  * build` first; some minutes.
  *
  *   node tests/backtest/fit-commitment-forecast.mjs [--tenants 8000] [--epochs 6] [--width 16] [--out FILE]
+ *   node tests/backtest/fit-commitment-forecast.mjs --check   prints, of tenants that no fit has seen, what the fitted
+ *                                                             numbers say against what came; seconds
  *
  * Samples: tenants of commitment-prior.mjs (SYNTHETIC), each with a term drawn from 12 hours to a year, at random hours
  * a level of the demand and the share of the coming term in which it was in use. The loss is the cross-entropy of that
@@ -14,6 +16,7 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { LEVEL_FEATURES, LevelHistory } from '../../dist/src/planning/commitment/level-history.js';
+import { FORECAST_WEIGHTS } from '../../dist/src/planning/commitment/use-forecast-weights.js';
 import { mulberry32 } from '../../dist/src/lab/random.js';
 import { logUniform, priorDemand } from './commitment-prior.mjs';
 
@@ -23,11 +26,12 @@ const { values } = parseArgs({
     epochs: { type: 'string', default: '6' },
     width: { type: 'string', default: '16' },
     out: { type: 'string', default: 'src/planning/commitment/use-forecast-weights.ts' },
+    check: { type: 'boolean', default: false },
   },
 });
-const [tenants, epochs, width] = [values.tenants, values.epochs, values.width].map(Number);
+const [tenants, epochs, width] = values.check ? [150, 0, 0] : [values.tenants, values.epochs, values.width].map(Number);
 /** Far from the seeds of the tables. */
-const FIRST_SEED = 50_000;
+const FIRST_SEED = values.check ? 900_000 : 50_000;
 const HOURS_PER_TENANT = 260;
 const BATCH = 512;
 const RATE = 2e-3;
@@ -98,7 +102,7 @@ const layer = (from, to) => ({
 });
 
 function forward({ from, to, weights, bias, out }, x, isLast) {
-  out.set(bias);
+  for (let output = 0; output < to; output++) out[output] = bias[output];
   for (let input = 0; input < from; input++) {
     const value = x[input];
     if (value !== 0) for (let output = 0; output < to; output++) out[output] += value * weights[input * to + output];
@@ -188,10 +192,41 @@ function rowsOf(numbers) {
   return `[\n${lines.join('\n')}\n  ]`;
 }
 
-const rows = sample();
-const { centre, scale } = standardise(rows.x);
-const [first, second, last] = fit(rows);
-const text = `/**
+/** What stands in the source, on tenants that it was not fitted to. */
+function check({ x, share }) {
+  const { centre, scale, ...layers } = FORECAST_WEIGHTS;
+  const distances = x[0].map((_, i) => {
+    const mean = x.reduce((sum, row) => sum + row[i], 0) / x.length;
+    return Math.abs(mean - centre[i]) / scale[i];
+  });
+  const [first, second, last] = [
+    [layers.first, layers.firstBias],
+    [layers.second, layers.secondBias],
+    [layers.last, [layers.lastBias]],
+  ].map(([weights, bias]) => ({ weights, bias, from: weights.length / bias.length, to: bias.length, out: [] }));
+  const predictions = x.map((row) => {
+    const scaled = row.map((value, i) => (value - centre[i]) / scale[i]);
+    const [sum] = forward(last, forward(second, forward(first, scaled, false), false), true);
+    return 1 / (1 + Math.exp(-sum));
+  });
+  const meanOf = (numbers) => numbers.reduce((sum, one) => sum + one, 0) / numbers.length;
+  const mean = meanOf(share);
+  return {
+    samples: x.length,
+    /** Of the inputs' means from those of the fit, the largest, in their deviations. */
+    inputDistance: Math.max(...distances),
+    meanShare: mean,
+    meanPrediction: meanOf(predictions),
+    squaredError: meanOf(share.map((one, i) => (one - predictions[i]) ** 2)),
+    /** Of one number for all. */
+    squaredErrorOfMean: meanOf(share.map((one) => (one - mean) ** 2)),
+  };
+}
+
+function writeFit(rows) {
+  const { centre, scale } = standardise(rows.x);
+  const [first, second, last] = fit(rows);
+  const text = `/**
  * The fitted numbers of the forecast of use (use-forecast.ts). Made by tests/backtest/fit-commitment-forecast.mjs from
  * SYNTHETIC demand (tests/backtest/commitment-prior.mjs): ${rows.x.length} samples of ${tenants} tenants, ${epochs}
  * epochs. Never edited by hand.
@@ -207,4 +242,9 @@ export const FORECAST_WEIGHTS = {
   lastBias: ${Number(last.bias[0].toPrecision(4))},
 };
 `;
-writeFileSync(path.resolve(values.out), text);
+  writeFileSync(path.resolve(values.out), text);
+}
+
+const rows = sample();
+if (values.check) console.log(JSON.stringify(check(rows), null, 2));
+else writeFit(rows);

@@ -10,16 +10,24 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
 
+/** JSON lines, compressed or not. */
+function readLines(file) {
+  const bytes = readFileSync(file);
+  const text = (bytes[0] === 0x1f ? gunzipSync(bytes) : bytes).toString('utf8');
+  return text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+}
+
+/** A file of whole recordings, one a line: the readings of each. */
+export const readRecordings = (file) => readLines(file).map(({ available }) => Uint8Array.from(available, Number));
+
 /**
  * One file: `readings` from the recording's tick `first` on (1 available), and by window where in `readings` it starts.
  */
 export function readRecording(file) {
-  const bytes = readFileSync(file);
-  const lines = (bytes[0] === 0x1f ? gunzipSync(bytes) : bytes)
-    .toString('utf8')
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line));
+  const lines = readLines(file);
   const refuse = (why) => {
     throw new Error(`${file}: ${why}`);
   };

@@ -148,7 +148,10 @@ export class AvailabilityBelief {
   }
 }
 
-/** Built in, for a zone without other data; learned on four zones (docs/decisions-quality/spot.md names them). */
+/**
+ * Built in, for a zone without other data: what `node tests/backtest/learn-spot.mjs` learns of four zones, which
+ * docs/decisions-quality/spot.md names.
+ */
 export const BUILT_IN_PARAMETERS: AvailabilityParameters = {
   absent: [1.6911, 0.6523],
   available: [1.4839, 0.3687],

@@ -1,0 +1,1 @@
+export function readRecordings(file: string): Uint8Array[];
