@@ -1,21 +1,30 @@
 /**
  * How soon the dashboard paints and shows its figures with 1,000 teams, run by hand: `node tests/bench/dashboard.mjs
- * [teams]` after `npm run build`.
+ * [teams] [--keep FOLDER | --data FOLDER] [--answers]` after `npm run build`. `--keep` keeps the database that was
+ * loaded, `--data` asks one that was kept, `--answers` leaves the browser out.
  *
  * Cold loads in a fresh browser each time, over an API and a database on this machine. Prints one JSON document;
  * asserts nothing. `firstPaintMs` and `firstContentfulPaintMs` are the browser's own (W3C Paint Timing), `figuresMs` is
  * until nothing loads any more and every picture is drawn. `answers` are the questions of the cost explorer over HTTP,
- * all teams, one after the other.
+ * all teams, one after the other: milliseconds until the last byte, and the processor's in this process (server and
+ * asker) and in PostgreSQL, which mean more than wall time on a machine that others use.
  */
 import { chromium } from 'playwright-core';
-import { cpus } from 'node:os';
+import { readFileSync } from 'node:fs';
+import { cpus, loadavg } from 'node:os';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
 import { createWebApp, listen } from '../../dist/src/web/server.js';
 import { WebModule } from '../../dist/src/web/web.module.js';
 import { wallClock } from '../../dist/src/clock.js';
 import 'reflect-metadata';
-import { priceOf, seeded, withBursar } from './server.mjs';
+import { databaseSeconds, priceOf, seeded, withBursar } from './server.mjs';
 
-const TEAMS = Number(process.argv[2] ?? 1000);
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { keep: { type: 'string' }, data: { type: 'string' }, answers: { type: 'boolean', default: false } },
+});
+const TEAMS = Number(positionals[0] ?? 1000);
 const DAYS = 60;
 const LOADS = 9;
 const SKUS = ['p5.48xlarge', 'p4d.24xlarge', 'g6e.12xlarge'];
@@ -143,10 +152,12 @@ async function load(browser, address, key, place) {
 }
 
 /** How long an answer takes until its last byte; the first is not counted. */
-async function ask(address, key, question) {
+async function ask(address, key, question, database) {
   const times = [];
+  let before;
   let bytes = 0;
   for (let n = -1; n < ASKED; n++) {
+    if (n === 0) before = { here: process.cpuUsage(), database: databaseSeconds(database) };
     const from = performance.now();
     const response = await fetch(`${address}/v1/${question}`, { headers: { authorization: `Bearer ${key}` } });
     const text = await response.text();
@@ -154,17 +165,27 @@ async function ask(address, key, question) {
     bytes = text.length;
     if (n >= 0) times.push(performance.now() - from);
   }
-  times.sort((a, b) => a - b);
-  return { question, p50Ms: Math.round(median(times)), mostMs: Math.round(times.at(-1)), bytes };
+  const here = process.cpuUsage(before.here);
+  return {
+    question,
+    p50Ms: Math.round(median(times)),
+    mostMs: Math.round(Math.max(...times)),
+    nodeMs: Math.round((here.user + here.system) / 1000 / ASKED),
+    databaseMs: Math.round(((databaseSeconds(database) - before.database) * 1000) / ASKED),
+    load: loadavg()[0],
+    bytes,
+  };
 }
 
 const answers = [];
-const result = await withBursar(async (bursar) => {
+const result = await withBursar(async (bursar, folder) => {
   const { stores, importer, policies } = bursar;
   const app = await createWebApp(WebModule.register({ stores, importer, clock: wallClock, policies }), {
     logger: false,
   });
-  const key = await stores.keys.firstKey(bursar.organisation);
+  const request = { name: 'bench', role: 'admin', teams: null };
+  const key = (await stores.keys.create(stores.db, bursar.organisation, request, 0)).text;
+  const database = Number(readFileSync(path.join(folder, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0]);
   const address = await listen(app, { host: '127.0.0.1', port: 0 });
   const call = async (method, path, body) => {
     const response = await fetch(address + path, {
@@ -174,10 +195,14 @@ const result = await withBursar(async (bursar) => {
     });
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
   };
-  await seed(bursar, call);
+  if (options.data === undefined) await seed(bursar, call);
   for (const question of QUESTIONS) {
-    answers.push(await ask(address, key, question));
+    answers.push(await ask(address, key, question, database));
     log(JSON.stringify(answers.at(-1)));
+  }
+  if (options.answers) {
+    await app.close();
+    return [];
   }
   const browser = await chromium.launch({
     executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
@@ -203,11 +228,11 @@ const result = await withBursar(async (bursar) => {
     await browser.close();
     await app.close();
   }
-});
+}, options);
 console.log(
   JSON.stringify(
     {
-      machine: { cpus: cpus().length, model: cpus()[0]?.model },
+      machine: { cpus: cpus().length, model: cpus()[0]?.model, node: process.version },
       teams: TEAMS,
       days: DAYS,
       loads: LOADS,

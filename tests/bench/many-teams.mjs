@@ -7,12 +7,12 @@
  * the seconds until everything is priced and every budget evaluated, the processor seconds of each process, and how long
  * `GET /v1/costs` takes meanwhile and afterwards.
  */
-import { readFileSync, readdirSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { startInstallation } from './faults/installation.mjs';
-import { processorSeconds, seconds } from './server.mjs';
+import { databaseSeconds, processorSeconds, seconds } from './server.mjs';
 
 const { values } = parseArgs({
   options: {
@@ -77,22 +77,6 @@ async function deliver(day) {
     tags: { team },
   }));
   await ask('POST', '/v1/usage?source=meter', { records });
-}
-
-/** Processor seconds of PostgreSQL: of its first process, of its children, and of those that have ended. */
-function databaseSeconds(pid) {
-  let sum = processorSeconds(pid);
-  for (const name of readdirSync('/proc').filter((one) => /^\d+$/.test(one))) {
-    try {
-      const text = readFileSync(`/proc/${name}/stat`, 'utf8');
-      if (text.slice(text.lastIndexOf(')') + 2).split(' ')[1] === String(pid)) sum += processorSeconds(name);
-    } catch {
-      // It has ended meanwhile.
-    }
-  }
-  const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  return sum + (Number(fields[13]) + Number(fields[14])) / 100;
 }
 
 async function readCosts(times) {

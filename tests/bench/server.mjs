@@ -2,7 +2,7 @@
  * One embedded PostgreSQL with the product's own settings (fsync on) for a benchmark's duration: in a temporary folder,
  * in one that is kept, or in one that was kept before.
  */
-import { readFileSync } from 'node:fs';
+import { readFileSync, readdirSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -42,6 +42,22 @@ export function processorSeconds(pid) {
   } catch {
     return Number.NaN;
   }
+}
+
+/** Processor seconds of PostgreSQL: of its first process, of its children, and of those that have ended. */
+export function databaseSeconds(pid) {
+  let sum = processorSeconds(pid);
+  for (const name of readdirSync('/proc').filter((one) => /^\d+$/.test(one))) {
+    try {
+      const text = readFileSync(`/proc/${name}/stat`, 'utf8');
+      if (text.slice(text.lastIndexOf(')') + 2).split(' ')[1] === String(pid)) sum += processorSeconds(name);
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+  const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  return sum + (Number(fields[13]) + Number(fields[14])) / 100;
 }
 
 export const seconds = (from) => (performance.now() - from) / 1000;
