@@ -157,7 +157,8 @@ describeWith('chromium', 'the pages of work', async (file) => {
     await page.getByLabel('Day', { exact: true }).fill('6');
     await page.getByLabel('Hour', { exact: true }).fill('9');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await expect.poll(() => w.call('GET', '/v1/reports/schedule')).toEqual({ day: 6, hour: 9 });
+    await page.getByText('Saved.').waitFor();
+    expect(await w.call('GET', '/v1/reports/schedule')).toEqual({ day: 6, hour: 9 });
     await open('reports?team=lab&month=2026-10');
     await page.getByText('on day 6 of the following month at 09:00').waitFor();
     expect(await cells(page, /^lab\s+webhook/)).toMatch(/lab\s+webhook/);
