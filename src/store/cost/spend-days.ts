@@ -2,11 +2,12 @@
  * Sums of each day of a few groups, and of all other groups together. Reads only. For a thousand teams a day is nine
  * figures here, instead of many thousand; PostgreSQL adds them exactly. Amounts stay in their own currency.
  */
+import { addDecimal, negateDecimal } from '../../core/decimal.js';
 import type { GroupKey } from '../../core/cost/spend-query.js';
 import type { Dimension } from '../../core/cost/rollup.js';
 import type { Queryable } from '../database.js';
-import { daySource } from './local-days.js';
-import { ASKED, isOfDimension, LINES, type Figure, type SumsQuery } from './spend-sums.js';
+import { daySource, type DaySource } from './local-days.js';
+import { ASKED, isOfDimension, LINES, valueOf, type Figure, type SumsQuery } from './spend-sums.js';
 
 /** Groups that are distinguished by their name and currency. */
 export interface NamedGroups {
@@ -30,8 +31,59 @@ export interface DayGroup {
 type DaysQuery = Omit<SumsQuery, 'groupBy' | 'notIn'> & NamedGroups;
 
 export async function daySums(db: Queryable, organisation: string, query: DaysQuery): Promise<DayGroup[]> {
+  const source = await daySource(db, organisation, query, query.basis, 'day');
+  return query.key === 'team' ? daySumsOfTeams(db, source, query) : daySumsByName(db, source, query);
+}
+
+interface DaySum {
+  readonly day: string;
+  readonly currency: string;
+  readonly cost: string | null;
+  /** Lines, and those of them that have a cost. */
+  readonly lines: string;
+  readonly known: string;
+}
+
+/**
+ * The named teams are read by their key, in a few milliseconds; the others are what is left of the sums of all, so that
+ * nothing has to be compared with a list of names line by line.
+ */
+async function daySumsOfTeams(
+  db: Queryable,
+  { table, params }: DaySource,
+  { groups, since, basis }: DaysQuery,
+): Promise<DayGroup[]> {
+  const figures = `sum(c.${basis})::text as cost, count(*)::text as lines, count(c.${basis})::text as known`;
+  const asked = `from ${table} c where ${ASKED} and ${LINES[basis]}`;
+  const [all, own] = await Promise.all([
+    db.query<DaySum>(`select c.day::text as day, c.currency, ${figures} ${asked} group by c.day, c.currency`, params),
+    db.query<DaySum & { team: string }>(
+      `select c.day::text as day, c.team, c.currency, ${figures} ${asked}
+       and c.team = any($${params.length + 1}::text[]) and c.day >= $${params.length + 2}::date
+       group by c.day, c.team, c.currency`,
+      [...params, groups.map(({ name }) => name ?? ''), since],
+    ),
+  ]);
+  const named = own.filter(({ team, currency }) =>
+    groups.some((group) => (group.name ?? '') === team && group.currency === currency),
+  );
+  const others = all.flatMap((sum): DayGroup[] => {
+    const { day, currency } = sum;
+    const taken = named.filter((one) => one.day === day && one.currency === currency);
+    const left = (key: 'lines' | 'known'): number =>
+      taken.reduce((rest, one) => rest - Number(one[key]), Number(sum[key]));
+    if (left('lines') === 0) return [];
+    const cost = taken.reduce(
+      (rest, one) => addDecimal(rest, negateDecimal(valueOf(one.cost ?? '0'))),
+      valueOf(sum.cost ?? '0'),
+    );
+    return [{ day, name: null, currency, cost: left('known') === 0 ? null : cost }];
+  });
+  return [...named.map(({ day, team, currency, cost }) => ({ day, name: { value: team }, currency, cost })), ...others];
+}
+
+async function daySumsByName(db: Queryable, { table, params }: DaySource, query: DaysQuery): Promise<DayGroup[]> {
   const { key, groups, basis } = query;
-  const { table, params } = await daySource(db, organisation, query, basis, 'day');
   const [column, type] = columnOf(key);
   const values = groups.flatMap((group, at) => valuesOf(query, group.name).map((value) => ({ ...group, value, at })));
   const lists = [
@@ -52,8 +104,7 @@ export async function daySums(db: Queryable, organisation: string, query: DaysQu
 }
 
 function columnOf(key: GroupKey): readonly [column: string, type: string] {
-  if (isOfDimension(key)) return ['c.dimension', 'bigint'];
-  return [key === 'team' ? 'c.team' : 'c.shared_from', 'text'];
+  return isOfDimension(key) ? ['c.dimension', 'bigint'] : ['c.shared_from', 'text'];
 }
 
 /** The values of the column for a name. */
