@@ -73,6 +73,16 @@ function filesUnder(paths) {
     .sort();
 }
 
+/** `{ file, from, to }` of the paths that name lines. */
+function linesNamed(paths) {
+  return paths.flatMap((one) => {
+    const named = LINES.exec(one);
+    if (named === null) return [];
+    const [file] = filesUnder([named[1]]);
+    return file === undefined ? [] : [{ file, from: Number(named[2]), to: Number(named[3]) }];
+  });
+}
+
 /** The declarations of a file that hold code: `{ file, from, to }`, lines counted from 1. */
 function declarationsOf(file) {
   const source = ts.createSourceFile(file, readFileSync(file, 'utf8'), ts.ScriptTarget.Latest);
@@ -130,7 +140,7 @@ function chosen() {
     return { what: `changed since ${asked.changed}`, sample: changedSince(asked.changed, files) };
   const isDrawn = asked.lines !== undefined || asked.files !== undefined;
   if (asked.all || (positionals.length > 0 && !isDrawn))
-    return { what: 'whole', sample: files.flatMap(declarationsOf) };
+    return { what: 'whole', sample: [...files.flatMap(declarationsOf), ...linesNamed(positionals)] };
   const seed = asked.seed === undefined ? Math.floor(Math.random() * 1e6) : wholeNumber('seed');
   if (asked.files !== undefined) {
     const drawn = shuffled(files, seed).slice(0, wholeNumber('files'));

@@ -29,6 +29,27 @@ describe('metered usage', () => {
     expect(isOf(used('pod/ml/train', null), 'job/ml/train')).toBe(false);
   });
 
+  it('is of the machine that it names, alone or at the end of its full name', () => {
+    const arn = 'arn:aws:ec2:eu-west-1:1:instance/i-1';
+    expect(isOf(used('i-1', null), 'instance/i-1')).toBe(true);
+    expect(isOf(used(arn, null), 'instance/i-1')).toBe(true);
+    expect(isOf(used('//compute/projects/p/zones/z/instances/4711', null), 'instance/4711')).toBe(true);
+    expect(isOf(used('i-11', null), 'instance/i-1')).toBe(false);
+    expect(isOf(used('volume/i-1', null), 'instance/i-1')).toBe(false);
+    expect(isOf(used(null, null), 'instance/i-1')).toBe(false);
+    expect(isOf(used(arn, null), 'asg/i-1')).toBe(false);
+    expect(isOf(used('deployment/ml/chat', null), 'deployment/ml/chat')).toBe(true);
+  });
+
+  it('is of a Deployment by the name of its pod and the hash together', () => {
+    const tags = { 'pod-template-hash': '5d4f' };
+    expect(isOf(used('pod/ml/chat-5d4f-abcde', tags), 'deployment/ml/chat')).toBe(true);
+    expect(isOf(used('pod/ml/chat-5d4f-abcde', {}), 'deployment/ml/chat')).toBe(false);
+    expect(isOf(used('pod/ml/chat-5d4f-abcde', null), 'deployment/ml/chat')).toBe(false);
+    expect(isOf(used('pod/ml/chat-0', { 'apps.kubernetes.io/pod-index': '0' }), 'statefulset/ml/chat')).toBe(true);
+    expect(isOf(used(null, tags), 'deployment/ml/chat')).toBe(false);
+  });
+
   it('is of the group that its machine names, in its region where the target names one', () => {
     const tags = { 'aws:autoscaling:groupName': 'pool' };
     expect(isOf(used('i-1', tags, 'eu-west-1'), 'asg/eu-west-1/pool')).toBe(true);

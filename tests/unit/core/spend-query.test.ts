@@ -9,7 +9,7 @@ import { Failure } from '../../../src/core/errors.js';
 type Texts = Parameters<typeof parseSpendQuery>[0];
 
 /** The paths of the problems that it has. */
-function wrongIn(texts: Texts): readonly string[] {
+function wrongIn(texts: Texts): readonly (string | null)[] {
   try {
     parseSpendQuery(texts);
   } catch (error) {
