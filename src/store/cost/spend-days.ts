@@ -31,8 +31,7 @@ export interface DayGroup {
 type DaysQuery = Omit<SumsQuery, 'groupBy' | 'notIn'> & NamedGroups;
 
 export async function daySums(db: Queryable, organisation: string, query: DaysQuery): Promise<DayGroup[]> {
-  const source = await daySource(db, organisation, query, query.basis, 'day');
-  return query.key === 'team' ? daySumsOfTeams(db, source, query) : daySumsByName(db, source, query);
+  return query.key === 'team' ? daySumsOfTeams(db, organisation, query) : daySumsByName(db, organisation, query);
 }
 
 interface DaySum {
@@ -48,24 +47,27 @@ interface DaySum {
  * The named teams are read by their key, in a few milliseconds; the others are what is left of the sums of all, so that
  * nothing has to be compared with a list of names line by line.
  */
-async function daySumsOfTeams(
-  db: Queryable,
-  { table, params }: DaySource,
-  { groups, since, basis }: DaysQuery,
-): Promise<DayGroup[]> {
+async function daySumsOfTeams(db: Queryable, organisation: string, query: DaysQuery): Promise<DayGroup[]> {
+  const { groups, since, basis, teams } = query;
+  const names = groups.flatMap(({ name }) => (name === null || teams?.includes(name) === false ? [] : [name]));
   const figures = `sum(c.${basis})::text as cost, count(*)::text as lines, count(c.${basis})::text as known`;
-  const asked = `from ${table} c where ${ASKED} and ${LINES[basis]}`;
+  const asked = ({ table }: DaySource): string => `from ${table} c where ${ASKED} and ${LINES[basis]}`;
+  const [ofAll, ofNamed] = await Promise.all([
+    daySource(db, organisation, query, basis, 'day'),
+    daySource(db, organisation, { ...query, teams: names, from: since }, basis, 'day'),
+  ]);
   const [all, own] = await Promise.all([
-    db.query<DaySum>(`select c.day::text as day, c.currency, ${figures} ${asked} group by c.day, c.currency`, params),
+    db.query<DaySum>(
+      `select c.day::text as day, c.currency, ${figures} ${asked(ofAll)} group by c.day, c.currency`,
+      ofAll.params,
+    ),
     db.query<DaySum & { team: string }>(
-      `select c.day::text as day, c.team, c.currency, ${figures} ${asked}
-       and c.team = any($${params.length + 1}::text[]) and c.day >= $${params.length + 2}::date
-       group by c.day, c.team, c.currency`,
-      [...params, groups.map(({ name }) => name ?? ''), since],
+      `select c.day::text as day, c.team, c.currency, ${figures} ${asked(ofNamed)} group by c.day, c.team, c.currency`,
+      ofNamed.params,
     ),
   ]);
   const named = own.filter(({ team, currency }) =>
-    groups.some((group) => (group.name ?? '') === team && group.currency === currency),
+    groups.some((group) => group.name === team && group.currency === currency),
   );
   const others = all.flatMap((sum): DayGroup[] => {
     const { day, currency } = sum;
@@ -82,8 +84,9 @@ async function daySumsOfTeams(
   return [...named.map(({ day, team, currency, cost }) => ({ day, name: { value: team }, currency, cost })), ...others];
 }
 
-async function daySumsByName(db: Queryable, { table, params }: DaySource, query: DaysQuery): Promise<DayGroup[]> {
+async function daySumsByName(db: Queryable, organisation: string, query: DaysQuery): Promise<DayGroup[]> {
   const { key, groups, basis } = query;
+  const { table, params } = await daySource(db, organisation, query, basis, 'day');
   const [column, type] = columnOf(key);
   const values = groups.flatMap((group, at) => valuesOf(query, group.name).map((value) => ({ ...group, value, at })));
   const lists = [
