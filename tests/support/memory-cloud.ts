@@ -124,6 +124,8 @@ export class MemoryCloud implements ProviderConnection {
     if (effect.kind === 'start') this.change(effect.target, { state: 'running', billing: 'billed' });
     if (effect.kind === 'scale' && known?.replicas)
       this.change(effect.target, { replicas: { ...known.replicas, desired: effect.replicas, ready: effect.replicas } });
+    if (effect.kind === 'move')
+      this.change(effect.target, { region: effect.region, term: effect.term, state: 'running', billing: 'billed' });
     if (effect.kind === 'set-spot-ratio') this.change(effect.target, { spotRatio: effect.spotRatio });
     if (effect.kind === 'terminate' || effect.kind === 'replace') this.targets.delete(effect.target);
   }

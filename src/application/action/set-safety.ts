@@ -4,7 +4,7 @@
  * is lifted, even if no worker checked them in between. Work that is already with a worker meets the guard and that
  * statement.
  */
-import { undone } from '../../core/action/action.js';
+import { isHalfMoved, undone } from '../../core/action/action.js';
 import type { Stop } from '../../core/action/guard.js';
 import { invalid, missing } from '../../core/errors.js';
 import type { Transaction } from '../../store/database.js';
@@ -52,6 +52,8 @@ export async function setStop(
   await safety.stop(tx, organisation, stop, reason, by, now);
   const workItems: WorkItem[] = [];
   for (const action of await actions.unasked(tx, organisation)) {
+    // Its target stands still between two places: the guard holds it until the switch is lifted.
+    if (isHalfMoved(action)) continue;
     if ((await safety.stopsOver(tx, organisation, action.team, action.connection)).length === 0) continue;
     const { to, reasons } = undone(action, [
       { code: 'stopped', message: 'the kill switch was set before it was sent' },
