@@ -13,7 +13,8 @@ import type { Allocatable } from '../core/cost/allocation.js';
 import { UNALLOCATED } from '../core/cost/allocation.js';
 import { isStoppedByCloud, isTakenByCloud, type FleetTarget } from '../core/fleet/fleet.js';
 import { meterFleet } from '../core/fleet/meter.js';
-import { namespaceOf, unreadableLabels } from '../core/policy/fleet-workload.js';
+import { namespaceOf, readyReplicas, unreadableLabels } from '../core/policy/fleet-workload.js';
+import { READY_REPLICAS } from '../core/policy/policy.js';
 import type { ProviderConnection } from '../core/ports.js';
 import { isShared, type RuleSet } from '../store/access/organisation.js';
 import { rejoin } from '../application/fleet/take-samples.js';
@@ -30,7 +31,7 @@ type Needed = Placing & Pick<Stores, 'collections' | 'intake'>;
 const NODE_TAG = /^(?:kubernetes\.io\/cluster\/|(?:aws:)?eks:cluster-name$|karpenter\.sh\/|k8s\.io\/)/;
 
 export function collectFleetStage(stores: Needed, connections: ReadonlyMap<string, ProviderConnection>): Stage {
-  const { organisations, fleet, collections } = stores;
+  const { organisations, fleet, collections, workloads } = stores;
   const podsAreMetered = [...connections.keys()].some((name) => /^kubernetes(?::|$)/.test(name));
   return reachingStage('fleet.collect', async ({ organisation, partition, now }) => {
     const connection = opened(connections, partition);
@@ -42,6 +43,8 @@ export function collectFleetStage(stores: Needed, connections: ReadonlyMap<strin
       const rules = await organisations.rules(tx, organisation);
       const said = { ...reading, problems: [...reading.problems, ...unreadableLabels(reading.targets)] };
       const changed = await fleet.save(tx, organisation, partition, said, teamBy(rules), effects);
+      const ready = readyReplicas(reading).map((one) => ({ ...one, name: READY_REPLICAS, at: reading.at }));
+      if (ready.length > 0) await workloads.saveMetrics(tx, organisation, ready);
       if (connection.usage === undefined || connection.usageOf === 'storage-and-traffic') {
         const own = (target: FleetTarget): boolean =>
           !podsAreMetered || !Object.keys(target.labels).some((key) => NODE_TAG.test(key));

@@ -57,6 +57,7 @@ const blank = (series: MinuteSeries, at: number): MinuteSeries => ({
 const minutes = (values: readonly number[]): MinuteSeries => ({ from: AS_OF - values.length * MINUTE_MS, values });
 const viewWith = (over: Partial<PolicyView>): PolicyView =>
   viewOf({ team: 'research', asOf: AS_OF, currency: 'USD', offers: OFFERS, ...over });
+const CHAT = { service: 'chat', replicas: 2 };
 const fleet = (ready: number, minReplicas = 1): WorkloadView['fleet'] => ({
   ready,
   booting: 0,
@@ -223,7 +224,9 @@ describe('less evidence', () => {
           ? { demand: true }
           : policy.name === 'schedule'
             ? { otherwise: { maxReplicas: 2 } }
-            : {};
+            : policy.name === 'spot-serving'
+              ? CHAT
+              : {};
       OFFERS.forEach((_, gone) =>
         expectNoMore(policy, view(OFFERS), view(OFFERS.filter((__, at) => at !== gone)), params),
       );
@@ -273,7 +276,9 @@ describe('less evidence', () => {
             ? { windowMinutes: 60 }
             : policy.name === 'step-scaling'
               ? { windowMinutes: 60 }
-              : {};
+              : policy.name === 'spot-serving'
+                ? CHAT
+                : {};
         const before = claims(policy, full, params);
         for (const [name, { action }] of claims(policy, less, params)) {
           // A brake that may no longer stop scales in instead: it takes less.
@@ -284,8 +289,51 @@ describe('less evidence', () => {
     }
   });
 
+  it('takes no replica of a service away: a size, a price, a term or a market of one of its groups is missing', () => {
+    const zones = ['us-east-1a', 'us-east-1b'];
+    const group = (name: string, zone: string, term: 'spot' | 'on-demand'): WorkloadView =>
+      workload(name, { zone, term, partOf: 'chat', fleet: fleet(3, 0) });
+    const workloads = [
+      ...zones.map((zone, at) => group(`s${at}`, zone, 'spot')),
+      group('od', 'us-east-1a', 'on-demand'),
+    ];
+    const full = viewWith({
+      workloads,
+      spotMarkets: zones.map((region) => ({
+        provider: 'AWS',
+        region,
+        gpuModel: 'A100-80GB',
+        from: AS_OF - DAY_MS,
+        tickSeconds: 600,
+        available: new Array<boolean>(144).fill(true),
+      })),
+    });
+    const given = { ...CHAT, historyDays: 1 };
+    for (const { workload: name } of workloads)
+      for (const field of ['fleet', 'gpusPerReplica', 'sku', 'term'] as const) {
+        const less = workloads.map((one) => (one.workload === name ? { ...one, [field]: null } : one));
+        expectNoMore(of('spot-serving'), full, { ...full, workloads: less }, given);
+      }
+    for (const at of [0, 1])
+      expectNoMore(
+        of('spot-serving'),
+        full,
+        { ...full, spotMarkets: full.spotMarkets.filter((_, n) => n !== at) },
+        given,
+      );
+    expectNoMore(of('spot-serving'), full, { ...full, offers: OFFERS.filter(({ term }) => term !== 'spot') }, given);
+  });
+
   it('was tried on views that propose', () => {
-    for (const name of ['budget-brake', 'idle-stop', 'mix', 'spot-shift', 'step-scaling', 'target-tracking'])
+    for (const name of [
+      'budget-brake',
+      'idle-stop',
+      'mix',
+      'spot-serving',
+      'spot-shift',
+      'step-scaling',
+      'target-tracking',
+    ])
       expect(met.get(name) ?? 0, name).toBeGreaterThan(8);
     for (const name of ['off-peak-shift', 'reserve-baseline', 'schedule'])
       expect(met.get(name) ?? 0, name).toBeGreaterThan(2);

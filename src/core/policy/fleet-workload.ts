@@ -4,7 +4,7 @@
  * Owners state them by labels (`bursar.io/...`); a fact without a label is null. Nothing is guessed from a name.
  */
 import { isMember } from '../fleet/membership.js';
-import type { FleetTarget } from '../fleet/fleet.js';
+import type { FleetReading, FleetTarget } from '../fleet/fleet.js';
 import type { JobWork } from '../workload/job-work.js';
 import type { DemandSeries, FleetFacts, JobFacts, WorkloadView } from './view.js';
 import { termHours } from '../price/term.js';
@@ -25,6 +25,8 @@ export const WORKLOAD_LABELS = {
   protected: 'bursar.io/protected',
   minReplicas: 'bursar.io/min-replicas',
   maxReplicas: 'bursar.io/max-replicas',
+  /** The service whose replicas a group holds, with the other groups of that name. */
+  service: 'bursar.io/service',
   loadMetric: 'bursar.io/load-metric',
   bootMinutes: 'bursar.io/boot-minutes',
   capacityPerReplica: 'bursar.io/capacity-per-replica',
@@ -98,11 +100,20 @@ export function workloadOf(target: FleetTarget, workload: string, changedAt: num
       ? { spotIsFixed: true as const }
       : {}),
     ...followerOf(target),
+    ...(labels[WORKLOAD_LABELS.service] === undefined ? {} : { partOf: labels[WORKLOAD_LABELS.service] }),
     ...(target.zone === undefined ? {} : { zone: target.zone }),
     performance: [],
     ...runsOf(labels),
   };
 }
+
+/** How many replicas of each service's group are ready, for the record of what was served; unknown is left out. */
+export const readyReplicas = ({ targets }: Pick<FleetReading, 'targets'>): { workload: string; value: number }[] =>
+  targets.flatMap(({ target, labels, replicas }) =>
+    labels[WORKLOAD_LABELS.service] === undefined || replicas === null || replicas.ready === null
+      ? []
+      : [{ workload: target, value: replicas.ready }],
+  );
 
 function followerOf({ followedBy, group }: FleetTarget): Pick<WorkloadView, 'followedBy'> {
   const own = group?.policies?.find(({ follows }) => follows)?.name;

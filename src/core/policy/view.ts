@@ -157,6 +157,9 @@ export interface ResourceView {
   readonly health?: readonly HealthFinding[];
 }
 
+/** The metric of the ready replicas of a group, of each reading of the fleet. */
+export const READY_REPLICAS = 'ready_replicas';
+
 /** A measure, minute by minute. */
 export interface MinuteSeries {
   /** First millisecond of the first minute. */
@@ -248,6 +251,8 @@ export interface WorkloadView {
   readonly spotIsFixed?: true;
   /** The name of the cloud's own mechanism that already sets its size by a measure; absent: none known. */
   readonly followedBy?: string;
+  /** The service whose replicas it holds, with other groups; absent: none is stated. */
+  readonly partOf?: string;
   /** Hot spares that its fleet declares, ready to take over, first to be used first; absent: none. */
   readonly spares?: readonly string[];
 }

@@ -57,6 +57,7 @@ export type WorldUnknown =
   | 'size-unknown' // GPUs or replicas were not reported
   | 'term-unknown'
   | 'egress-unknown' // a move to another region whose price nobody stated
+  | 'replaced-elsewhere' // of a service whose other groups serve in its place, at a cost that its own meter does not show
   | 'no-immediate-effect' // bounds that did not bind when they were set
   | 'commitment-unknown'; // a purchase whose SKU, term or units cannot be read
 
@@ -224,6 +225,7 @@ function worldOf(
 ): World {
   if (rollbackOf !== null || (recommended !== null && COSTS_BY_DESIGN.has(recommended.action)))
     return unknown('not-made-to-save');
+  if (recommended?.change['service'] !== undefined) return unknown('replaced-elsewhere');
   if (effect.kind === 'purchase') return commitmentWorld(effect, recommended);
   if (effect.kind === 'start' || effect.kind === 'cordon' || effect.kind === 'drain' || effect.kind === 'replace')
     return unknown('not-made-to-save');

@@ -252,3 +252,22 @@ function serviceOf(
     ? []
     : [{ load: Float64Array.from(values, (value) => (value ?? 0) / capacity), limits, perMinute: perReplicaHour / 60 }];
 }
+
+/** The promised replicas of a service on demand alone, in its cheapest group; empty where that has no price. */
+export function servingAlternatives(history: RecordedHistory, policy: Policy, params: unknown): PendingAlternative[] {
+  const { service, replicas } = params as { readonly service?: string; readonly replicas?: number };
+  if (policy.name !== 'spot-serving' || replicas === undefined) return [];
+  const groups = history.workloads
+    .filter(({ partOf, term }) => partOf === service && term === 'on-demand')
+    .map((one) => new ReplayedWorkload(history, one));
+  const steps = new CostSteps(history);
+  const paid = steps.none();
+  for (let hour = history.from; hour < history.to; hour += HOUR_MS) {
+    const prices = groups.flatMap((one) => one.perReplicaHour(hour) ?? []);
+    if (prices.length === 0) return [];
+    paid[steps.at(hour)] = (paid[steps.at(hour)] ?? 0) + replicas * Math.min(...prices);
+  }
+  return [
+    () => ({ name: 'on-demand', cost: paid.reduce((sum, one) => sum + one, 0), measures: { servedShare: 1 }, paid }),
+  ];
+}

@@ -18,7 +18,7 @@ import {
   type Proposal,
   type WorkloadView,
 } from '../../core/policy/policy.js';
-import { DAY_MS, dayOf, HOUR_MS } from '../../core/time.js';
+import { DAY_MS, dayOf, HOUR_MS, MINUTE_MS } from '../../core/time.js';
 import { addBills, billHour, demanded, NO_BILL, type Commitment, type DemandBill, type Standing } from './bills.js';
 import { viewAt } from './history.js';
 import { fleetsOf, isToCome, jobCases, type JobOrReason } from './job-cases.js';
@@ -34,6 +34,8 @@ export interface ReplaySettings {
   /** Minutes until a stopped resource works again. */
   readonly restartMinutes: number;
   readonly forecaster: Forecaster | null;
+  /** Minutes from the order of a replica until it serves, where the policy states them; absent: as its workload does. */
+  readonly coldStartMinutes?: number | undefined;
 }
 
 export interface ReplayedDecision {
@@ -67,6 +69,8 @@ export interface ReplayRun {
   readonly jobSizes: ReadonlyMap<string, readonly JobSize[]>;
   /** Places that jobs were moved to, by name. */
   readonly jobPlaces: ReadonlyMap<string, JobPlaces>;
+  /** Ready replicas of each service (its groups' `partOf`), minute by minute; null: not recorded. */
+  readonly ready: ReadonlyMap<string, readonly (number | null)[]>;
   readonly commitments: readonly Commitment[];
   readonly decisions: readonly ReplayedDecision[];
   /** Proposals whose effect the model does not know: notices, keeps, sizes of a job that nobody has measured. */
@@ -96,6 +100,11 @@ const DAILY: ReadonlySet<string> = new Set(['reserve-baseline', 'mix']);
  */
 const EVERY_EVALUATION: ReadonlySet<string> = new Set(['spot-shift']);
 
+/** Policies that follow the replicas of services on spot: they look whenever what is held, or the market, has changed. */
+const FOLLOWS_SERVICES: ReadonlySet<string> = new Set(['spot-serving']);
+/** As long as a loss takes to be read and answered on the line. */
+const SERVICE_LOOK_MS = 2 * MINUTE_MS;
+
 /** How often a policy is asked in a replay. */
 export const stepHoursOf = (policy: string): number => (DAILY.has(policy) ? 24 : 1);
 
@@ -123,7 +132,11 @@ export function* replaySteps(
   const replay = new Replay(history, policy, settings, jobs);
   const read = policy?.params.parse(params);
   for (let hour = history.from; hour < history.to; hour += HOUR_MS) {
-    if (policy !== null && ((hour - history.from) / HOUR_MS) % settings.stepHours === 0) {
+    if (policy !== null && FOLLOWS_SERVICES.has(policy.name)) {
+      for (let at = hour; at < hour + HOUR_MS; at += SERVICE_LOOK_MS)
+        if (replay.isServiceChanged(at) || at === hour)
+          replay.takeOfServices(policy.evaluate(replay.viewOf(at, replay.services), read).filter(isWorthwhile), at);
+    } else if (policy !== null && ((hour - history.from) / HOUR_MS) % settings.stepHours === 0) {
       const isOwn = ({ target }: Proposal): boolean =>
         !EVERY_EVALUATION.has(policy.name) || !replay.followsSpot(target, hour);
       replay.take(
@@ -133,7 +146,7 @@ export function* replaySteps(
     }
     if (policy !== null) {
       for (const { at, names } of jobEvaluations(replay, policy, hour, settings))
-        replay.takeOfJobs(policy.evaluate(replay.viewOfJobs(at, names), read).filter(isWorthwhile), at, names);
+        replay.takeOfJobs(policy.evaluate(replay.viewOf(at, names), read).filter(isWorthwhile), at, names);
     }
     replay.runHour(hour);
     yield (hour + HOUR_MS - history.from) / (history.to - history.from);
@@ -163,6 +176,9 @@ function* jobEvaluations(
 }
 
 class Replay {
+  /** Groups that hold replicas of services. */
+  readonly services: ReadonlySet<string>;
+  private serviceState = '';
   private readonly workloads: ReadonlyMap<string, ReplayedWorkload>;
   private readonly baseline: readonly ReplayedWorkload[];
   private readonly baselineOf: ReadonlyMap<string, ReplayedWorkload>;
@@ -194,7 +210,10 @@ class Replay {
     jobs: readonly JobOrReason[],
   ) {
     const fleets = fleetsOf(history);
-    this.workloads = new Map(fleets.map((one) => [one.workload, new ReplayedWorkload(history, one)]));
+    this.services = new Set(fleets.flatMap(({ workload, partOf }) => (partOf === undefined ? [] : [workload])));
+    this.workloads = new Map(
+      fleets.map((one) => [one.workload, new ReplayedWorkload(history, one, settings.coldStartMinutes)]),
+    );
     this.baseline = fleets.map((one) => new ReplayedWorkload(history, one));
     this.baselineOf = new Map(this.baseline.map((one) => [one.facts.workload, one]));
     this.resources = new Map(
@@ -221,21 +240,40 @@ class Replay {
         this.commitments
           .filter((one) => one.series === series && asOf < one.since + one.termHours * HOUR_MS)
           .map(({ units, since, termHours }) => ({ units, since, hoursLeft: termHours - (asOf - since) / HOUR_MS })),
-      workload: (one) => this.viewOf(one, asOf),
+      workload: (one) => this.workloadView(one, asOf),
       budgets: this.budgets(asOf),
     });
   }
 
-  /** A view of only those jobs, for an evaluation because of them: with the market's newest reading. */
-  viewOfJobs(asOf: number, names: ReadonlySet<string>): PolicyView {
+  /** A view of only those workloads, for an evaluation because of them: with the market's newest reading. */
+  viewOf(asOf: number, names: ReadonlySet<string>): PolicyView {
     const { history } = this;
     const workloads = history.workloads.filter(({ workload }) => names.has(workload));
     return viewAt({ ...history, demand: [], resources: [], leases: [], workloads }, asOf, {
       committed: () => [],
-      workload: (one) => this.viewOf(one, asOf),
+      workload: (one) => this.workloadView(one, asOf),
       budgets: [],
       seesMarketNow: true,
     });
+  }
+
+  /** Runs the groups of services up to an instant; whether what they hold, or their market, has changed since. */
+  isServiceChanged(asOf: number): boolean {
+    const own = [...this.workloads.values()].filter(({ facts }) => this.services.has(facts.workload));
+    for (const one of own) {
+      one.takeOver(asOf);
+      one.serveUntil(asOf);
+    }
+    const before = this.serviceState;
+    this.serviceState = own.map((one) => one.state(asOf)).join();
+    return this.serviceState !== before;
+  }
+
+  takeOfServices(proposals: readonly Proposal[], at: number): void {
+    for (const { action, target, change = {} } of proposals) {
+      this.decisions.push({ at, action, target });
+      if (this.workloads.get(target)?.change(action, change, at) !== true) this.withoutEffect++;
+    }
   }
 
   /** Runs the jobs that follow spot up to an instant; whether any of them is still on the way then. */
@@ -272,7 +310,7 @@ class Replay {
     }
   }
 
-  private viewOf(one: WorkloadView, asOf: number): WorkloadView | null {
+  private workloadView(one: WorkloadView, asOf: number): WorkloadView | null {
     const isRestored = this.policy?.holdsWhileProposed === true;
     const job = this.jobs.get(one.workload);
     if (job !== undefined) return job.own.view(one, asOf, isRestored);
@@ -440,10 +478,9 @@ class Replay {
         unknown: own.unknown,
       })),
     };
-    const sum = <T>(all: readonly T[], of: (one: T) => number): number =>
-      all.reduce((whole, one) => whole + of(one), 0);
     return {
       demand: this.demand,
+      ready: readyOf([...this.workloads.values()]),
       commitments: this.commitments,
       decisions: this.decisions,
       withoutEffect: this.withoutEffect,
@@ -489,6 +526,23 @@ class Replay {
       unknown: isUnknown ? `no on-demand price of ${placeOf(one)} is known` : null,
     };
   }
+}
+
+const sum = <T>(all: readonly T[], of: (one: T) => number): number => all.reduce((whole, one) => whole + of(one), 0);
+
+/** The sums over the groups of each service; unknown where that of one is. */
+function readyOf(all: readonly ReplayedWorkload[]): ReplayRun['ready'] {
+  const ready = new Map<string, readonly (number | null)[]>();
+  for (const { facts, readyByMinute } of all) {
+    if (facts.partOf === undefined) continue;
+    const before = ready.get(facts.partOf);
+    const total = readyByMinute.map((held, minute) => {
+      const others = before === undefined ? 0 : (before[minute] ?? null);
+      return held === null || others === null ? null : held + others;
+    });
+    ready.set(facts.partOf, total);
+  }
+  return ready;
 }
 
 function add(costs: Float64Array | undefined, step: number, cost: number): void {

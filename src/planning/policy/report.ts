@@ -21,6 +21,7 @@ import {
   commitmentAlternatives,
   idleAlternatives,
   scalingAlternatives,
+  servingAlternatives,
   type Alternative,
   type IsKnown,
   type PendingAlternative,
@@ -63,7 +64,13 @@ const [POLICY_DONE, NOTHING_DONE] = [0.7, 0.8];
 export function* teamSteps(history: RecordedHistory, request: PolicyBacktestRequest): Steps<TeamBacktest> {
   const { policy, params } = request;
   const restartMinutes = restartMinutesOf(request);
-  const settings = { stepHours: stepHoursOf(policy.name), restartMinutes, forecaster: request.forecaster };
+  const { coldStartMinutes } = params;
+  const settings = {
+    stepHours: stepHoursOf(policy.name),
+    restartMinutes,
+    forecaster: request.forecaster,
+    coldStartMinutes: typeof coldStartMinutes === 'number' ? coldStartMinutes : undefined,
+  };
   const jobs = jobCases(history);
   const run = yield* within(replaySteps(history, policy, params, settings, jobs), 0, POLICY_DONE);
   const nothing = yield* within(replaySteps(history, null, params, settings, jobs), POLICY_DONE, NOTHING_DONE);
@@ -89,7 +96,7 @@ export function* teamSteps(history: RecordedHistory, request: PolicyBacktestRequ
     return found;
   }
   const steps = new CostSteps(history);
-  const { demand, resources, workloads } = run;
+  const { demand, resources } = run;
   const part = (
     name: Part,
     alternatives: readonly Alternative[],
@@ -127,12 +134,7 @@ export function* teamSteps(history: RecordedHistory, request: PolicyBacktestRequ
       falseStopShare: resources.stops > 0 ? resources.falseStops / resources.stops : 0,
       preventedWorkMinutes: resources.preventedMinutes,
     }),
-    part('workloads', yield* work(pending.workloads), {
-      changes: workloads.changes,
-      unservedShare: workloads.load > 0 ? workloads.unserved / workloads.load : null,
-      unpricedReplicaHours: workloads.unpricedReplicaMinutes / 60,
-      unrecordedHours: workloads.unrecordedHours,
-    }),
+    part('workloads', yield* work(pending.workloads), fleetMeasures(run, params), servedMeasure(nothing, params)),
     part('jobs', yield* work(pending.jobs), { ...run.jobs }, { ...nothing.jobs }),
   ].filter(({ count: size }) => size > 0);
   return { team: history.team, from: history.from, run, cells };
@@ -151,9 +153,32 @@ function pendingAlternatives(
   return {
     demand: commitmentAlternatives(history, policy, params, (index) => isKnown('demand')(onDemand.indexOf(index))),
     resources: idleAlternatives(history, policy, restartMinutesOf(request), isKnown('resources')),
-    workloads: scalingAlternatives({ ...history, workloads: fleetsOf(history) }, policy, isKnown('workloads')),
+    workloads: [
+      ...scalingAlternatives({ ...history, workloads: fleetsOf(history) }, policy, isKnown('workloads')),
+      ...servingAlternatives(history, policy, params),
+    ],
     jobs: jobAlternatives(jobs, policy.name, new CostSteps(history), run.jobSizes, run.jobPlaces),
   };
+}
+
+const fleetMeasures = (run: ReplayRun, params: PolicyBacktestRequest['params']): Measures => {
+  const { changes, load, unserved, unpricedReplicaMinutes, unrecordedHours } = run.workloads;
+  return {
+    changes,
+    unservedShare: load > 0 ? unserved / load : null,
+    unpricedReplicaHours: unpricedReplicaMinutes / 60,
+    unrecordedHours,
+    ...servedMeasure(run, params),
+  };
+};
+
+/** Of a service whose replicas are promised: the share of the wanted replica time that was served. */
+function servedMeasure({ ready }: ReplayRun, { service, replicas }: PolicyBacktestRequest['params']): Measures {
+  const held = typeof service === 'string' ? ready.get(service) : undefined;
+  if (held === undefined || typeof replicas !== 'number') return {};
+  const known = held.filter((one) => one !== null);
+  const served = known.reduce((sum, one) => sum + Math.min(replicas, one), 0);
+  return { servedShare: known.length === 0 ? null : served / (known.length * replicas) };
 }
 
 type Measures = Readonly<Record<string, number | null>>;

@@ -11,7 +11,7 @@
 import type { MeteredGpus, RecordedHistory } from '../../core/policy/history.js';
 import type { TakenMeasurement } from '../../core/workload/measurement.js';
 import type { Change } from '../../core/policy/recommendation.js';
-import type { WorkloadView } from '../../core/policy/policy.js';
+import { READY_REPLICAS, type SpotMarket, type WorkloadView } from '../../core/policy/policy.js';
 import { DAY_MS, HOUR_MS, hourOf, MINUTE_MS } from '../../core/time.js';
 import type { Term } from '../../core/usage.js';
 import { pacesOf } from '../throughput/pace.js';
@@ -37,9 +37,18 @@ interface Machine {
   readonly capacityPerReplica: number | null;
 }
 
+/** What a policy made of a size. */
+interface Resized {
+  ready: number;
+  /** When each of those that boot will be ready. */
+  readonly booting: number[];
+  /** On spot: asked for, and there is none; not paid. */
+  waiting: number;
+}
+
 export class ReplayedWorkload {
   /** What a policy made of its size; null: it has the recorded one. */
-  private resized: { ready: number; readonly booting: number[] } | null = null;
+  private resized: Resized | null = null;
   /** The term to which a policy moved it; null: it has the recorded one. */
   private moved: Term | null = null;
   private machine: Machine;
@@ -58,18 +67,38 @@ export class ReplayedWorkload {
   };
   /** Why the first hour that has no price has none. */
   private why: string | null = null;
+  /** What was served so far of an hour. */
+  private served: Served;
+  /** Ready replicas minute by minute of a group that holds replicas of a service. */
+  private readonly ready: (number | null)[] = [];
+  /** Of a service's group on spot: only while it is there are replicas held that a policy asked for. */
+  private readonly market: SpotMarket | null;
 
   constructor(
     private readonly history: RecordedHistory,
     readonly facts: WorkloadView,
+    private readonly bootMinutes = facts.service?.bootMinutes ?? 0,
   ) {
     this.machine = machineOf(facts);
     this.before = this.signature;
+    this.served = { until: history.from, replicaMinutes: 0, load: 0, unserved: 0 };
+    const { partOf, term, provider, zone, region, gpuModel } = facts;
+    const marketAt = (place: string | null): SpotMarket | undefined =>
+      history.spotMarkets.find(
+        (one) => one.provider === provider && one.gpuModel === gpuModel && (one.region ?? place) === place,
+      );
+    const isServed = partOf !== undefined && term === 'spot';
+    this.market = isServed ? (marketAt(zone ?? region) ?? marketAt(region) ?? null) : null;
   }
 
   private get signature(): string {
     const { resized } = this;
-    return `${resized === null ? 'recorded' : resized.ready + resized.booting.length} ${this.moved} ${this.machine.sku}`;
+    return `${resized === null ? 'recorded' : sizeOf(resized)} ${this.moved} ${this.machine.sku}`;
+  }
+
+  /** Ready replicas of each minute of the window so far; null: not recorded. */
+  get readyByMinute(): readonly (number | null)[] {
+    return this.ready;
   }
 
   private recordedAt(hour: number): readonly MeteredGpus[] | null {
@@ -102,17 +131,27 @@ export class ReplayedWorkload {
     const { fleet, service } = one;
     if (fleet === null) return one;
     const { sku, gpuModel, capacityPerReplica } = this.machine;
-    const { ready, booting } = this.resized ?? { ready: this.replicasBefore(at), booting: [] };
+    const { ready, booting, waiting } = this.resized ?? { ready: this.replicasBefore(at), booting: [], waiting: 0 };
+    const { metrics, partOf } = one;
     return {
       ...one,
       sku,
       gpuModel,
       term: this.termBefore(at),
       service: service === null ? null : { ...service, capacityPerReplica },
+      metrics:
+        partOf === undefined
+          ? metrics
+          : { ...metrics, [READY_REPLICAS]: { from: this.history.from, values: this.ready } },
       fleet:
         ready === null
           ? null
-          : { ...fleet, ready, booting: booting.length, changedAt: this.changedAt ?? this.history.from - DAY_MS },
+          : {
+              ...fleet,
+              ready,
+              booting: booting.length + waiting,
+              changedAt: this.changedAt ?? this.history.from - DAY_MS,
+            },
     };
   }
 
@@ -162,7 +201,7 @@ export class ReplayedWorkload {
     const speed = offer === undefined ? null : this.speedOn(offer.gpuModel);
     if (offer === undefined || speed === null || typeof replicas !== 'number' || replicas < 0) return false;
     const { capacityPerReplica } = machineOf(this.facts);
-    if (offer.sku !== this.machine.sku) this.resized = { ready: 0, booting: [] };
+    if (offer.sku !== this.machine.sku) this.resized = { ready: 0, booting: [], waiting: 0 };
     this.machine = {
       sku: offer.sku,
       gpuModel: offer.gpuModel,
@@ -193,15 +232,34 @@ export class ReplayedWorkload {
     return before === null || after === null || before <= 0 ? null : after / before;
   }
 
+  /** Its size is the policy's from now on: as recorded, until it is changed. */
+  takeOver(at: number): void {
+    const ready = this.replicasBefore(at);
+    if (ready !== null) this.resized ??= { ready, booting: [], waiting: 0 };
+  }
+
+  /** What a policy that follows its service looks at: what it holds, and whether spot is there. */
+  state(at: number): string {
+    const { ready, booting, waiting } = this.resized ?? { ready: null, booting: [], waiting: 0 };
+    return `${ready} ${booting.length} ${waiting} ${this.isThere(at)}`;
+  }
+
+  private isThere(at: number): boolean {
+    const { market } = this;
+    return market === null || market.available[Math.floor((at - market.from) / (market.tickSeconds * 1000))] === true;
+  }
+
   private resize(wanted: number, at: number): void {
     const recorded = this.replicasBefore(at);
     if (this.resized === null && recorded === wanted) return;
-    const now = (this.resized ??= { ready: recorded ?? wanted, booting: [] });
-    const have = now.ready + now.booting.length;
-    const readyAt = at + (this.facts.service?.bootMinutes ?? 0) * MINUTE_MS;
-    for (let n = have; n < wanted; n++) now.booting.push(readyAt);
-    // The youngest that still boot go first.
-    const cut = Math.max(0, have - wanted);
+    const now = (this.resized ??= { ready: recorded ?? wanted, booting: [], waiting: 0 });
+    const readyAt = at + this.bootMinutes * MINUTE_MS;
+    for (let n = sizeOf(now); n < wanted; n++) now.booting.push(readyAt);
+    // What is not there goes first, then the youngest that still boot.
+    let cut = Math.max(0, sizeOf(now) - wanted);
+    const cutWaiting = Math.min(cut, now.waiting);
+    now.waiting -= cutWaiting;
+    cut -= cutWaiting;
     const cutBooting = Math.min(cut, now.booting.length);
     now.booting.length -= cutBooting;
     now.ready -= cut - cutBooting;
@@ -212,13 +270,15 @@ export class ReplayedWorkload {
     const { bill } = this;
     const recorded = this.recordedAt(hour);
     if (recorded === null) {
+      this.serveUntil(hour + HOUR_MS);
       this.bill = { ...bill, unrecordedHours: bill.unrecordedHours + 1 };
       return;
     }
     this.recordedHours++;
     const isChanged = this.signature !== this.before;
     this.before = this.signature;
-    const { replicaMinutes, load, unserved } = this.serve(hour, recorded);
+    this.serveUntil(hour + HOUR_MS);
+    const { replicaMinutes, load, unserved } = this.served;
     const perReplicaHour = this.perReplicaHour(hour);
     this.bill = {
       ...bill,
@@ -232,29 +292,45 @@ export class ReplayedWorkload {
     if (perReplicaHour === null && replicaMinutes > 0) this.why ??= this.whyUnpriced(hour);
   }
 
-  private serve(
-    hour: number,
-    recorded: readonly MeteredGpus[],
-  ): Pick<WorkloadBill, 'replicaMinutes' | 'load' | 'unserved'> {
-    const { service, gpusPerReplica } = this.facts;
-    const { resized, machine } = this;
+  /** Serves the minutes of an hour up to an instant of it, or to its end. */
+  serveUntil(until: number): void {
+    const hour = hourOf(until - 1);
+    const recorded = this.recordedAt(hour);
+    if (this.served.until <= hour) this.served = { until: hour, replicaMinutes: 0, load: 0, unserved: 0 };
+    const { service, gpusPerReplica, partOf } = this.facts;
+    const { machine, served } = this;
     // Where nobody knows the size of a replica no minute has a price: GPUs tell at least that something ran.
-    const metered = gpusOf(recorded) / (gpusPerReplica ?? 1);
-    let [replicaMinutes, load, unserved] = [0, 0, 0];
-    for (let minute = hour; minute < hour + HOUR_MS; minute += MINUTE_MS) {
-      if (resized !== null) {
-        const booted = resized.booting.filter((at) => at <= minute).length;
-        resized.ready += booted;
-        resized.booting.splice(0, booted);
-      }
-      replicaMinutes += resized === null ? metered : resized.ready + resized.booting.length;
+    const metered = recorded === null ? null : gpusOf(recorded) / (gpusPerReplica ?? 1);
+    for (; served.until < until; served.until += MINUTE_MS) {
+      const minute = served.until;
+      const resized = this.resizedAt(minute);
+      const ready = resized?.ready ?? metered;
+      if (partOf !== undefined) this.ready.push(ready);
+      if (metered === null) continue;
+      served.replicaMinutes += resized === null ? metered : resized.ready + resized.booting.length;
       const offered =
         service === null ? null : (service.load.values[Math.round((minute - service.load.from) / MINUTE_MS)] ?? null);
       if (offered === null || machine.capacityPerReplica === null) continue;
-      load += offered;
-      unserved += Math.max(0, offered - (resized?.ready ?? metered) * machine.capacityPerReplica);
+      served.load += offered;
+      served.unserved += Math.max(0, offered - (ready ?? 0) * machine.capacityPerReplica);
     }
-    return { replicaMinutes, load, unserved };
+  }
+
+  /** What a policy made of its size, a minute on: what has booted is ready, and what is gone waits. */
+  private resizedAt(minute: number): Resized | null {
+    const { resized } = this;
+    if (resized === null) return null;
+    if (!this.isThere(minute)) {
+      resized.waiting = sizeOf(resized);
+      resized.ready = 0;
+      resized.booting.length = 0;
+      return resized;
+    }
+    for (; resized.waiting > 0; resized.waiting -= 1) resized.booting.push(minute + this.bootMinutes * MINUTE_MS);
+    const booted = resized.booting.filter((at) => at <= minute).length;
+    resized.ready += booted;
+    resized.booting.splice(0, booted);
+    return resized;
   }
 
   /** Why its cost is unknown; null: some of it, or all, is known. */
@@ -286,7 +362,12 @@ export class ReplayedWorkload {
    */
   private partsOf(hour: number): readonly MeteredGpus[] {
     const { facts, machine } = this;
-    const own = { provider: facts.provider, region: facts.region, sku: machine.sku, gpuModel: machine.gpuModel };
+    const { provider, zone, region, term: known } = facts;
+    const isPricedByZone = this.history
+      .offersAt(hour)
+      .some((one) => one.provider === provider && one.sku === machine.sku && one.term === known && one.region === zone);
+    const place = isPricedByZone ? (zone ?? region) : region;
+    const own = { provider, region: place, sku: machine.sku, gpuModel: machine.gpuModel };
     const recorded = (this.recordedAt(hour) ?? []).map((one) => ({ ...one, term: one.term ?? facts.term }));
     if (machine.sku !== facts.sku) {
       const terms = recorded.length === 0 ? [{ term: facts.term, gpus: 1 }] : recorded;
@@ -336,6 +417,16 @@ export class ReplayedWorkload {
     return available * spot + (1 - available) * (onDemand ?? spot);
   }
 }
+
+interface Served {
+  /** The first millisecond that was not yet. */
+  until: number;
+  replicaMinutes: number;
+  load: number;
+  unserved: number;
+}
+
+const sizeOf = ({ ready, booting, waiting }: Resized): number => ready + booting.length + waiting;
 
 const gpusOf = (parts: readonly MeteredGpus[]): number => parts.reduce((sum, { gpus }) => sum + gpus, 0);
 

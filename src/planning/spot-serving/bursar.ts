@@ -17,6 +17,10 @@ export interface BursarServingOptions {
   /** The belief about each zone at the first tick: whether it has room for one replica. */
   readonly beliefs: readonly ZoneBelief[];
   readonly random: Random;
+  /** Most times that the neighbours of the rule are looked at in one evaluation; absent: once. */
+  readonly rounds?: number;
+  /** The rule that it begins with, as far as it is known. */
+  readonly rule?: Partial<Rule>;
 }
 
 const SAMPLES = 16;
@@ -26,7 +30,7 @@ const LOSS_REPLAN_SECONDS = 1800;
 /** Standard errors, over the same futures, by which another rule must be better. */
 const CHANGE_ERRORS = 1;
 const CAUTIONS: readonly number[] = [4, 16];
-const SPARES: readonly number[] = [1, 2, 3];
+export const SPARES: readonly number[] = [1, 2, 3];
 /** How long a zone that had no more room is taken to be full. */
 const FULL_SECONDS = 3600;
 const MOST_PER_ZONE = 1e6;
@@ -40,6 +44,7 @@ export function bursarServing(problem: ServingProblem, options: BursarServingOpt
 class Planner {
   private readonly beliefs: ZoneBelief[];
   private readonly futures: Futures;
+  private readonly rounds: number;
   private readonly replanTicks: number;
   private readonly lossTicks: number;
   private readonly fullTicks: number;
@@ -52,8 +57,9 @@ class Planner {
 
   constructor(
     private readonly problem: ServingProblem,
-    { beliefs, random }: BursarServingOptions,
+    { beliefs, random, rounds = 1, rule = {} }: BursarServingOptions,
   ) {
+    this.rounds = rounds;
     const { regionOf, ticks, tickSeconds, replicas, names } = problem;
     this.beliefs = beliefs.map((belief) => belief.copy());
     this.futures = new Futures(regionOf, ticks, SAMPLES, tickSeconds, random);
@@ -63,7 +69,7 @@ class Planner {
     this.fullTicks = ticksOf(FULL_SECONDS);
     this.fullAt = new Float64Array(names.length).fill(Infinity);
     this.fullSince = new Float64Array(names.length);
-    this.rule = { base: 0, spares: 2, most: replicas, caution: 4 };
+    this.rule = { base: 0, spares: 2, most: replicas, caution: 4, ...rule };
   }
 
   decide(desk: Desk): void {
@@ -129,9 +135,13 @@ class Planner {
     [this.plannedAt, this.happened] = [desk.tick, false];
     const windows = this.drawn(desk);
     let costs = this.played(desk, windows, this.rule);
-    for (const other of neighbours(this.problem, this.rule)) {
-      const found = this.played(desk, windows, other);
-      if (lowerBy(found, costs) > CHANGE_ERRORS * errorOf(found, costs)) [this.rule, costs] = [other, found];
+    for (let round = 0; round < this.rounds; round += 1) {
+      const before = this.rule;
+      for (const other of neighbours(this.problem, before)) {
+        const found = this.played(desk, windows, other);
+        if (lowerBy(found, costs) > CHANGE_ERRORS * errorOf(found, costs)) [this.rule, costs] = [other, found];
+      }
+      if (this.rule === before) break;
     }
   }
 

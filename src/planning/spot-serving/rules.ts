@@ -66,7 +66,10 @@ export function actByRule(problem: ServingProblem, desk: Desk, rule: Rule, ranki
 }
 
 /** What an even use over the window would leave, over what is left, both without one loss of everything. */
-function scarcity({ allowedSeconds, replicas, coldSeconds, ticks }: ServingProblem, { unserved, tick }: Desk): number {
+export function scarcity(
+  { allowedSeconds, replicas, coldSeconds, ticks }: ServingProblem,
+  { unserved, tick }: Pick<Desk, 'unserved' | 'tick'>,
+): number {
   const once = replicas * coldSeconds;
   const even = Math.max(0, allowedSeconds - once) * (1 - tick / ticks);
   return even / Math.max(1e-9, allowedSeconds - once - unserved);

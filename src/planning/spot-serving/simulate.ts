@@ -70,7 +70,7 @@ export class Service implements Desk {
   }
 
   /** Begins in the state of another desk. */
-  beginAs({ tick, unserved, zones, readyAt }: Desk): void {
+  beginAs({ tick, unserved, zones, readyAt }: Pick<Desk, 'tick' | 'unserved' | 'zones' | 'readyAt'>): void {
     [this.tick, this.unserved, this.zones, this.readyAt] = [tick, unserved, [...zones], [...readyAt]];
     for (const zone of zones) this.count(zone, 1);
   }

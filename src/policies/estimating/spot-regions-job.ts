@@ -21,6 +21,7 @@ import {
   type RegionsProblem,
 } from '../../planning/spot-regions/problem.js';
 import type { Place } from '../../planning/spot-regions/simulate.js';
+import { random } from './random.js';
 import { isThereNow, placeName, regionName, type SpotPlace, type SpotPlaces } from './spot-places.js';
 
 export interface RegionsQuestion {
@@ -92,15 +93,6 @@ function decided(
     tryLaunch: (zone) => isThere[zone] === true,
     probe: () => false,
   });
-}
-
-/** A linear congruence (Knuth, The Art of Computer Programming, volume 2, 3.3.4): enough to draw futures. */
-function random(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 4_294_967_296;
-  };
 }
 
 function problemOf(

@@ -79,6 +79,14 @@ export const EXAMPLE_TITLES: Readonly<Record<string, string>> = {
   'The number of replicas is unknown': '副本数未知',
   'At most two on Sundays': '星期日至多两个',
 
+  // spot-serving
+  'Three replicas on demand, and spot is there in two zones: spot is added first':
+    '三个按需副本，两个可用区有竞价资源：先增加竞价',
+  'Enough replicas on spot are ready: those on demand go': '竞价上有足够的就绪副本：减去按需副本',
+  'Spot is gone in both zones: on demand stands in': '两个可用区的竞价均不可用：由按需代替',
+  'The size of one of its groups is unknown: nothing is taken away': '其中一个组的规模未知：不减少',
+  'No group on demand to fall back to': '没有可退回的按需组',
+
   // spot-shift
   'Interruptible, and spot has been available for two weeks': '可中断，且竞价已持续可用两周',
   'On spot, and spot is gone': '使用竞价，而竞价已不可用',

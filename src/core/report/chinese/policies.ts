@@ -300,6 +300,32 @@ export const POLICY_SENTENCES: Readonly<Record<string, string>> = {
   'the calendar, and what runs of {0}': '日历，以及 {0} 的运行情况',
   'The calendar does not consider load: what runs may be in use.': '日历不考虑负载：运行中的对象可能正在使用。',
 
+  // spot-serving
+  'the price of its replicas is unknown': '其副本的价格未知',
+  'a price of its provider, SKU, place and term': '其供应商、规格、地点和计费方式的价格',
+  'readings of its spot market': '其竞价市场的读数',
+  'no group of {0} is known to run on demand, to which it would fall back': '{0} 没有已知的按需组可供退回',
+  'a scaling group on demand with that label, its size and its price': '带有该标签的按需伸缩组，及其规模和价格',
+  'no group of {0} is known to run on spot': '{0} 没有已知的竞价组',
+  'a scaling group on spot with that label, its size, its price and readings of its market':
+    '带有该标签的竞价伸缩组，及其规模、价格和市场读数',
+  'its objective cannot be planned for: {0}': '无法为其目标制定计划：{0}',
+  'another objective or window': '其他目标或窗口',
+  'its size is the one of the plan for {0}': '其规模符合 {0} 的计划',
+  'spot that comes or goes': '竞价资源出现或消失',
+  'replicas are taken away only where every group of {0} is known, and of {1}: {2}':
+    '仅当 {0} 的每个组都已知时才减少副本，而 {1}：{2}',
+  'ready replicas of {0}, and its spot markets': '{0} 的就绪副本及其竞价市场',
+  'too little of {0} is on spot, and what may still go unserved does not cover a loss':
+    '{0} 在竞价上的副本太少，且尚可未提供的服务量不足以承受一次丢失',
+  'spot of {0} is to be had': '{0} 有竞价资源可用',
+  'Raise {0} from {1} to {2} replicas: {3}': '将 {0} 从 {1} 个副本增至 {2} 个：{3}',
+  'spot serves in their place': '竞价副本代替其提供服务',
+  'the plan for {0} needs fewer there': '{0} 的计划在该处所需更少',
+  'spot is gone there': '该处竞价资源已不可用',
+  'At least {0} replicas of {1} stay ready, or as many as are ready now.':
+    '{1} 至少有 {0} 个副本保持就绪，或与现在就绪的一样多。',
+
   // spot-shift
   'it runs {0}': '其计费方式：{0}',
   'under an unknown term': '未知',

@@ -16,6 +16,8 @@ export const POLICY_PURPOSES: Readonly<Record<string, string>> = {
     '为团队几乎始终在用的 GPU 提议购买预留，若节省计划更便宜则提议节省计划',
   'Starts, stops and bounds workloads and machines by a weekly calendar in a time zone':
     '按某一时区的每周日程启动、停止工作负载和机器，并限定其规模',
+  'Holds the replicas of a service on spot of several zones, with as many on demand as its objective needs, and adds before it takes away':
+    '将服务的副本放在多个可用区的竞价实例上，并按其目标保留所需的按需副本；先增后减',
   'Runs what may be interrupted on spot, falls back on demand when spot is gone or a deadline needs it, and returns; replaces what lost a GPU':
     '可中断的任务使用竞价实例；竞价不可用或临近截止时间时转回按需，之后再恢复；替换丢失 GPU 的资源',
   'Adds or removes replicas by steps when utilisation or memory stays beyond a threshold':

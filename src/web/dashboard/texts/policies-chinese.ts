@@ -61,6 +61,11 @@ export const PARAMETERS: Readonly<Record<string, string>> = {
   minReplicas: '最少副本数',
   maxReplicas: '最多副本数',
   otherwise: '其余时间',
+  service: '服务',
+  replicas: '副本数',
+  objective: '目标',
+  windowHours: '窗口（小时）',
+  coldStartMinutes: '冷启动（分钟）',
   stableMinutes: '稳定时间（分钟）',
   demand: '按需用量',
   outAboveRatio: '扩容利用率',
@@ -118,6 +123,14 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Hours after the end before the allocation is released': '到期后多少小时释放分配',
   'End of leases without an end, in days from their start; null: they never end':
     '未设到期时间的租约自开始起的天数；null：永不到期',
+  'The service: the value of the label bursar.io/service of its scaling groups':
+    '服务：其伸缩组的标签 bursar.io/service 的值',
+  'Replicas that must serve at all times': '任何时候都必须提供服务的副本数',
+  'Share of the wanted replica time that must be served in every window': '每个窗口内必须提供服务的副本时间比例',
+  'Hours of a window of the objective; windows follow each other': '目标窗口的小时数；窗口首尾相接',
+  'Minutes from the order of a replica until it serves': '从请求副本到其提供服务的分钟数',
+  'Days of recorded availability that a zone needs, and that a saving is computed from':
+    '可用区所需的可用性记录天数，节省亦据此计算',
   'Minutes of load; a service must serve the highest of them': '服务须能承受其最高值的负载时长（分钟）',
   'Additional throughput, as a share of that': '在此之上的吞吐余量，以比例计',
   "Smallest monthly saving that is proposed, in the team's currency": '以团队货币计：低于此值不作提议',

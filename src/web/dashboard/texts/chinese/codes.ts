@@ -88,6 +88,7 @@ export const CODES: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'world.plan': '所覆盖小时数，按需',
   'world.unknown': '未知',
   'reason.not-made-to-save': '并非为了节省',
+  'reason.replaced-elsewhere': '由该服务的其他组代替提供服务',
   'reason.target-unknown': '对象未知',
   'reason.state-unknown': '状态未知',
   'reason.was-not-running': '此前未运行',

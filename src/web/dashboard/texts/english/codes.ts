@@ -86,6 +86,7 @@ export const CODES = {
   'world.plan': 'The covered hours, on demand',
   'world.unknown': 'Not known',
   'reason.not-made-to-save': 'Not made to save',
+  'reason.replaced-elsewhere': 'Other groups of its service serve in its place',
   'reason.target-unknown': 'Target unknown',
   'reason.state-unknown': 'State unknown',
   'reason.was-not-running': 'Was not running',

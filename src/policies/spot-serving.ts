@@ -1,0 +1,329 @@
+/**
+ * spot-serving: holds the replicas of a service on spot of several zones, regions and clouds, with as many on demand as
+ * its objective needs, at the least cost.
+ *
+ * A service is scaling groups that share the label bursar.io/service, each on spot at one place or on demand. The
+ * planner (planning/spot-serving) says how many replicas each should have, and keeps what may go unserved above what the
+ * loss of all spot would cost. More comes before less: replicas are taken away only where as many as are promised are
+ * ready without them, and none while the state of a group is unknown.
+ */
+import { z } from 'zod';
+import { WORKLOAD_LABELS } from '../core/policy/fleet-workload.js';
+import {
+  READY_REPLICAS,
+  type LeftAlone,
+  type Policy,
+  type PolicyView,
+  type Proposal,
+  type SavingsEstimate,
+  type SpotMarket,
+  type WorkloadView,
+} from '../core/policy/policy.js';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../core/time.js';
+import { AS_OF, exampleView, minutes, offer, OFFERS, steady, workload } from './estimating/examples.js';
+import { explainTarget, isLeft, leftAlone, sawOf, type Judged } from './estimating/explanations.js';
+import { EIGHTY_PERCENT, evidenceOf, monthly, monthlyBetween, monthlyCostOf, units } from './estimating/money.js';
+import { servedOf, type Served } from './estimating/served.js';
+import { askedOf, groupsOf, type ServingGroup, type ServingGroups } from './estimating/serving-groups.js';
+import { plannedSizes, type Sizes } from './estimating/serving-plan.js';
+
+const params = z.strictObject({
+  service: z
+    .string()
+    .min(1)
+    .max(128)
+    .describe(`The service: the value of the label ${WORKLOAD_LABELS.service} of its scaling groups`),
+  replicas: z.number().int().min(1).max(100).describe('Replicas that must serve at all times'),
+  objective: z
+    .number()
+    .min(0.5)
+    .max(0.9999)
+    .default(0.99)
+    .describe('Share of the wanted replica time that must be served in every window'),
+  windowHours: z
+    .number()
+    .int()
+    .min(12)
+    .max(168)
+    .default(48)
+    .describe('Hours of a window of the objective; windows follow each other'),
+  coldStartMinutes: z
+    .number()
+    .min(0)
+    .max(120)
+    .default(5)
+    .describe('Minutes from the order of a replica until it serves'),
+  historyDays: z
+    .number()
+    .min(1)
+    .max(90)
+    .default(14)
+    .describe('Days of recorded availability that a zone needs, and that a saving is computed from'),
+});
+type Params = z.infer<typeof params>;
+
+/** A service as it stands, with the sizes that its groups should have. */
+interface Planned {
+  readonly groups: ServingGroups;
+  readonly served: Served;
+  readonly sizes: Sizes;
+}
+
+const ofService = (view: PolicyView, { service }: Params): WorkloadView[] =>
+  view.workloads.filter(({ partOf }) => partOf === service);
+
+function plan(view: PolicyView, given: Params): Planned | LeftAlone {
+  const all = ofService(view, given);
+  const groups = groupsOf(view, all, given);
+  if (groups.onDemand.length === 0)
+    return leftAlone(
+      'no-fallback',
+      `no group of ${given.service} is known to run on demand, to which it would fall back`,
+      'a scaling group on demand with that label, its size and its price',
+    );
+  if (groups.spot.length === 0)
+    return leftAlone(
+      'no-spot',
+      `no group of ${given.service} is known to run on spot`,
+      'a scaling group on spot with that label, its size, its price and readings of its market',
+    );
+  const served = servedOf(all, given.replicas, given.windowHours, view.asOf);
+  const sizes = plannedSizes(groups, served, given, view.asOf);
+  if (typeof sizes === 'string')
+    return leftAlone('no-plan', `its objective cannot be planned for: ${sizes}`, 'another objective or window');
+  return { groups, served, sizes };
+}
+
+function judge(view: PolicyView, one: WorkloadView, planned: Planned | LeftAlone, given: Params): Judged {
+  if (isLeft(planned)) return planned;
+  const { groups, sizes } = planned;
+  const refused = groups.refused.get(one.workload);
+  if (refused !== undefined) return refused;
+  const group = [...groups.onDemand, ...groups.spot].find((each) => each.one === one);
+  const size = sizes.get(one.workload);
+  if (group === undefined || size === undefined || size === askedOf(group))
+    return leftAlone('as-planned', `its size is the one of the plan for ${given.service}`, 'spot that comes or goes');
+  const unknown = [...groups.refused].find(([, { code }]) => code !== 'protected');
+  if (size < askedOf(group) && unknown !== undefined)
+    return leftAlone(
+      'unknown-group',
+      `replicas are taken away only where every group of ${given.service} is known, and of ${unknown[0]}: ${unknown[1].message}`,
+      unknown[1].toAct,
+    );
+  return size > askedOf(group) ? more(view, group, size, planned, given) : fewer(view, group, size, planned, given);
+}
+
+const common = (
+  view: PolicyView,
+  group: ServingGroup,
+  size: number,
+  { groups, served }: Planned,
+  given: Params,
+): Pick<
+  Proposal,
+  | 'target'
+  | 'protective'
+  | 'change'
+  | 'monthlyCost'
+  | 'computation'
+  | 'evidence'
+  | 'restartNeeded'
+  | 'implementationEffort'
+  | 'rollbackPossible'
+  | 'validDays'
+> => {
+  const all = [...groups.onDemand, ...groups.spot];
+  const [cheapest = group] = groups.onDemand;
+  return {
+    target: group.one.workload,
+    // Its reason is the objective: a step that costs comes before the one that saves.
+    protective: true,
+    change: { replicas: size, service: given.service },
+    monthlyCost: monthlyCostOf(askedOf(group) * group.perHour),
+    computation: {
+      replicasPromised: given.replicas,
+      objective: given.objective,
+      readyReplicas: all.reduce((sum, { fleet }) => sum + fleet.ready, 0),
+      unservedReplicaMinutes: Math.round(served.unservedSeconds / 60),
+      allowedReplicaMinutes: Math.round(
+        ((1 - given.objective) * given.replicas * (served.until - served.from)) / MINUTE_MS,
+      ),
+      perReplicaHour: units(group.perHour),
+      servicePerHour: units(all.reduce((sum, one) => sum + askedOf(one) * one.perHour, 0)),
+      onDemandAlonePerHour: units(given.replicas * cheapest.perHour),
+      ...(group.spot === null ? {} : { spotAvailableShare: group.spot.record.share }),
+    },
+    evidence: [evidenceOf(view, `ready replicas of ${given.service}, and its spot markets`, served.from, view.asOf)],
+    restartNeeded: false,
+    implementationEffort: 'VeryLow',
+    rollbackPossible: true,
+    validDays: 1,
+  };
+};
+
+/** What a change of the size saves in a month as the service stands; below zero it costs. */
+function savingOf(group: ServingGroup, size: number, { groups }: Planned): SavingsEstimate {
+  const perHour = (askedOf(group) - size) * group.perHour;
+  // Spot is paid while it is there, and is away what on-demand stands in for: both last for that share of the time.
+  const record = group.spot?.record ?? groups.spot.find(({ spot }) => spot?.isThere === true)?.spot?.record;
+  if (record === undefined || (group.spot === null && perHour < 0)) return monthly(perHour);
+  const { share, dailyShares } = record;
+  const variance = dailyShares.reduce((sum, one) => sum + (one - share) ** 2, 0) / Math.max(1, dailyShares.length - 1);
+  const spread = dailyShares.length > 1 ? EIGHTY_PERCENT * Math.sqrt(variance / dailyShares.length) : share;
+  const ends = [Math.max(0, share - spread) * perHour, Math.min(1, share + spread) * perHour];
+  return monthlyBetween(share * perHour, Math.min(...ends), Math.max(...ends));
+}
+
+function more(view: PolicyView, group: ServingGroup, size: number, planned: Planned, given: Params): Proposal {
+  const why =
+    group.spot === null
+      ? `too little of ${given.service} is on spot, and what may still go unserved does not cover a loss`
+      : `spot of ${group.place} is to be had`;
+  return {
+    ...common(view, group, size, planned, given),
+    action: 'ScaleOut',
+    title: `Raise ${group.one.workload} from ${askedOf(group)} to ${size} replicas: ${why}`,
+    monthlySavings: savingOf(group, size, planned),
+    risk: { interruption: group.spot === null ? 'None' : 'High', note: 'It costs more for as long as it lasts.' },
+  };
+}
+
+function fewer(view: PolicyView, group: ServingGroup, size: number, planned: Planned, given: Params): Proposal {
+  const why =
+    group.spot === null
+      ? 'spot serves in their place'
+      : group.spot.isThere
+        ? `the plan for ${given.service} needs fewer there`
+        : 'spot is gone there';
+  return {
+    ...common(view, group, size, planned, given),
+    action: 'ScaleIn',
+    title: `Lower ${group.one.workload} from ${askedOf(group)} to ${size} replicas: ${why}`,
+    monthlySavings: savingOf(group, size, planned),
+    risk: {
+      interruption: 'Low',
+      note: `At least ${given.replicas} replicas of ${given.service} stay ready, or as many as are ready now.`,
+    },
+  };
+}
+
+/** More on demand first, then more on spot, then less. */
+const ORDER = (one: Proposal, groups: ServingGroups): number =>
+  one.action === 'ScaleIn' ? 2 : groups.onDemand.some((group) => group.one.workload === one.target) ? 0 : 1;
+
+function evaluate(view: PolicyView, given: Params): Proposal[] {
+  const planned = plan(view, given);
+  if (isLeft(planned)) return [];
+  return ofService(view, given)
+    .map((one) => judge(view, one, planned, given))
+    .filter((judged): judged is Proposal => !isLeft(judged))
+    .sort((a, b) => ORDER(a, planned.groups) - ORDER(b, planned.groups));
+}
+
+const TICKS_PER_HOUR = 6;
+
+/** Recorded for two weeks until the examples' instant; in its last hour there or not. */
+const market = (region: string, isThere: boolean): SpotMarket => ({
+  provider: 'AWS',
+  region,
+  gpuModel: 'A100-80GB',
+  tickSeconds: 600,
+  from: AS_OF - 14 * DAY_MS,
+  available: [...new Array<boolean>(14 * 24 * TICKS_PER_HOUR - 1).fill(true), isThere],
+});
+const group = (name: string, zone: string, term: 'spot' | 'on-demand', ready: number, booting = 0): WorkloadView =>
+  workload(name, {
+    zone,
+    term,
+    partOf: 'chat',
+    fleet: { ready, booting, minReplicas: 0, maxReplicas: 10, changedAt: AS_OF - HOUR_MS },
+    metrics: { [READY_REPLICAS]: minutes(steady(ready, 60)) },
+  });
+const inZones = (isThere: readonly boolean[], groups: readonly WorkloadView[]): PolicyView => {
+  const zones = ['us-east-1a', 'us-east-1b'];
+  return exampleView({
+    workloads: groups,
+    offers: [...OFFERS, ...zones.map((region) => offer('A100-80GB', 'spot', 1500, { region }))],
+    spotMarkets: zones.map((zone, at) => market(zone, isThere[at] === true)),
+  });
+};
+const CHAT = { service: 'chat', replicas: 3 };
+
+export const policy: Policy<Params> = {
+  name: 'spot-serving',
+  version: 1,
+  description:
+    'Holds the replicas of a service on spot of several zones, with as many on demand as its objective needs, and adds before it takes away',
+  params,
+  evaluate,
+  explain: (view, given) => {
+    const planned = plan(view, given);
+    return ofService(view, given).map((one) =>
+      explainTarget(one.workload, sawOf(one), judge(view, one, planned, given)),
+    );
+  },
+  nextEvaluationAt: (view, given) => (ofService(view, given).length === 0 ? null : view.asOf + MINUTE_MS),
+  examples: [
+    {
+      title: 'Three replicas on demand, and spot is there in two zones: spot is added first',
+      params: CHAT,
+      view: inZones(
+        [true, true],
+        [
+          group('chat-a', 'us-east-1a', 'spot', 0),
+          group('chat-b', 'us-east-1b', 'spot', 0),
+          group('chat-od', 'us-east-1a', 'on-demand', 3),
+        ],
+      ),
+      proposes: [
+        { action: 'ScaleOut', target: 'chat-a' },
+        { action: 'ScaleOut', target: 'chat-b' },
+      ],
+    },
+    {
+      title: 'Enough replicas on spot are ready: those on demand go',
+      params: CHAT,
+      view: inZones(
+        [true, true],
+        [
+          group('chat-a', 'us-east-1a', 'spot', 2),
+          group('chat-b', 'us-east-1b', 'spot', 2),
+          group('chat-od', 'us-east-1a', 'on-demand', 3),
+        ],
+      ),
+      proposes: [{ action: 'ScaleIn', target: 'chat-od' }],
+    },
+    {
+      title: 'Spot is gone in both zones: on demand stands in',
+      params: CHAT,
+      view: inZones(
+        [false, false],
+        [
+          group('chat-a', 'us-east-1a', 'spot', 0),
+          group('chat-b', 'us-east-1b', 'spot', 0),
+          group('chat-od', 'us-east-1a', 'on-demand', 0),
+        ],
+      ),
+      proposes: [{ action: 'ScaleOut', target: 'chat-od' }],
+    },
+    {
+      title: 'The size of one of its groups is unknown: nothing is taken away',
+      params: CHAT,
+      view: inZones(
+        [true, true],
+        [
+          group('chat-a', 'us-east-1a', 'spot', 5),
+          { ...group('chat-b', 'us-east-1b', 'spot', 0), fleet: null },
+          group('chat-od', 'us-east-1a', 'on-demand', 3),
+        ],
+      ),
+      proposes: [],
+    },
+    {
+      title: 'No group on demand to fall back to',
+      params: CHAT,
+      view: inZones([true, true], [group('chat-a', 'us-east-1a', 'spot', 1)]),
+      proposes: [],
+    },
+  ],
+};
