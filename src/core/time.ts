@@ -328,3 +328,13 @@ export function monthOfLabel(label: string, zone: string): Interval | null {
   const first = parseDay(`${label}-01`);
   return first === null ? null : periodOf('month', startOfLocalDay(zone, first), zone);
 }
+
+/** The day of a time that is not over yet at `now`; null: none is. What it is compared with is a whole day. */
+export function runningDay(
+  { from, to }: { readonly from: string; readonly to: string },
+  zone: string,
+  now: number,
+): string | null {
+  const today = dayLabel(now, zone);
+  return from <= today && today < to ? today : null;
+}

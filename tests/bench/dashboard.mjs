@@ -187,13 +187,13 @@ const result = await withBursar(async (bursar, folder) => {
   const key = (await stores.keys.create(stores.db, bursar.organisation, request, 0)).text;
   const database = Number(readFileSync(path.join(folder, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0]);
   const address = await listen(app, { host: '127.0.0.1', port: 0 });
-  const call = async (method, path, body) => {
-    const response = await fetch(address + path, {
+  const call = async (method, place, body) => {
+    const response = await fetch(address + place, {
       method,
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+    if (!response.ok) throw new Error(`${method} ${place}: ${response.status} ${await response.text()}`);
   };
   if (options.data === undefined) await seed(bursar, call);
   for (const question of QUESTIONS) {

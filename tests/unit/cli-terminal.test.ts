@@ -471,6 +471,9 @@ describe('signing in', () => {
     expect(code).toBe(1);
     expect(err).toContain('bursar: nobody is signed in to a server');
     expect(err).toContain('bursar login URL');
+    const here = await bursar(['whoami'], { remote: null, environment: { BURSAR_DATA_DIR: home } });
+    expect(here.err).toContain('BURSAR_DATA_DIR is set and takes precedence over any sign-in');
+    expect(here.err).not.toContain('bursar login');
   });
 
   it.each([['migrate'], ['restored'], ['archive', 'list']])(

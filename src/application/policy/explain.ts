@@ -113,7 +113,7 @@ export async function explain(
       next: explained.next,
       message: evaluationMessage(team, explained),
     },
-    looks: await withRecommendations(stores, organisation, team, looks),
+    looks: await withRecommendations(stores, organisation, team, looks, asOf),
   };
 }
 
@@ -178,6 +178,7 @@ async function withRecommendations(
   organisation: string,
   team: string,
   looks: readonly Omit<ExplainedPolicy, 'recommendation'>[],
+  asOf: number,
 ): Promise<ExplainedPolicy[]> {
   const all = (await recommendations.list(organisation, { team }, null, MOST_RECOMMENDATIONS)).filter(
     ({ status }) => status !== 'superseded' && status !== 'expired',
@@ -201,7 +202,7 @@ async function withRecommendations(
     recommendation:
       made === null
         ? null
-        : stateOf(made, newest.get(made.id) ?? null, decided.get(made.id) ?? null, explained.proposes),
+        : stateOf(made, newest.get(made.id) ?? null, decided.get(made.id) ?? null, explained.proposes, asOf),
   }));
 }
 
@@ -210,6 +211,7 @@ const stateOf = (
   action: Action | null,
   decided: Decided | null,
   proposes: readonly string[],
+  asOf: number,
 ): ExplainedRecommendation => ({
   id: made.id,
   status: made.status,
@@ -218,7 +220,7 @@ const stateOf = (
   action: action === null ? null : `${action.id} ${action.state}`,
   because:
     action !== null && made.status !== 'open'
-      ? [action.reasons[0]?.message, restsUntil(action, decided, proposes.length > 0)]
+      ? [action.reasons[0]?.message, restsUntil(action, decided, proposes.length > 0, asOf)]
           .filter((text) => typeof text === 'string')
           .join('; ') || null
       : made.obstacles.length > 0
@@ -229,9 +231,9 @@ const stateOf = (
 /**
  * The time from which a finished or refused action is a new question; a proposal that is absent now may exist by then.
  */
-function restsUntil({ endedAt }: Action, decided: Decided | null, isProposed: boolean): string | null {
+function restsUntil({ endedAt }: Action, decided: Decided | null, isProposed: boolean, asOf: number): string | null {
   const from = decided === null || endedAt === null ? null : opensAgainFrom(decided);
-  if (from === null || endedAt === null) return null;
+  if (from === null || from <= asOf || endedAt === null) return null;
   const again = decided?.overtakenAt ?? null;
   const since = again === null ? '' : `, and its own document changed it back at ${sayInstant(again)}`;
   return `its last action was over at ${sayInstant(endedAt)}${since}: ${isProposed ? 'it is asked for again' : 'if it is proposed again, it is asked for'} with evidence from ${sayInstant(from)} on`;
@@ -293,7 +295,7 @@ function explanationsOf(
     }),
   );
   if (looks.length + unexplained.length > 0) return [...looks, ...unexplained];
-  return [explained({ target, leftAlone: acting(target) ?? nothingSeen(policy) })];
+  return [explained({ target, leftAlone: acting(target) ?? ofItsGroup(view, target) ?? nothingSeen(policy) })];
 }
 
 const plain = ({ code, message, toAct }: LeftAlone): NonNullable<ExplainedPolicy['leftAlone']> => ({
@@ -341,6 +343,17 @@ const heldByOthers = (documents: readonly string[]): LeftAlone | null =>
         message: `its load needs fewer, but the metric that ${documents.join(', ')} follows keeps the size`,
         toAct: 'both loads low, and both measured',
       };
+
+/** What a policy does to a group stands at the group. */
+function ofItsGroup(view: PolicyView, target: string): LeftAlone | null {
+  const group = view.observedTargets?.[target]?.group ?? null;
+  if (group === null) return null;
+  return {
+    code: 'of-a-group',
+    message: `it is of ${group}, and nothing concerns it alone`,
+    toAct: `what stands at its group (bursar explain ${group})`,
+  };
+}
 
 const nothingSeen = (policy: Policy): LeftAlone => ({
   code: 'nothing-seen',

@@ -6,6 +6,7 @@ import { sayUnpriced } from '../../core/cost/unpriced.js';
 import { BASES, GROUP_KEYS, OF_DIMENSION, parseSpendQuery, type SpendQuery } from '../../core/cost/spend-query.js';
 import type { BreakdownRow } from '../../core/report/breakdown.js';
 import { EFFECTS } from '../../core/report/bridge.js';
+import { runningDay } from '../../core/time.js';
 import { completedBy } from '../completing.js';
 import { pair, repeated } from '../flags.js';
 import type { Session } from '../session.js';
@@ -64,11 +65,11 @@ Example:
       const client = await session.client();
       if (why === true) {
         const bridge = await client.costBridge(query);
-        return session.print(bridge, () => bridgeText(bridge));
+        return session.print(bridge, () => bridgeText(bridge, session.context.clock.now()));
       }
       if (compare === true) {
         const breakdown = await client.costBreakdown(query);
-        return session.print(breakdown, () => breakdownText(breakdown));
+        return session.print(breakdown, () => breakdownText(breakdown, session.context.clock.now()));
       }
       const spend = await client.costs(query);
       session.print(spend, () => textOf(spend, query.groupBy));
@@ -118,7 +119,13 @@ function namelessText(groups: readonly string[], rows: readonly (readonly Cell[]
 const asOfText = ({ asOf }: { readonly asOf?: string }): string =>
   asOf === undefined ? '' : `As of ${asOf}: a read replica answered, and it lags behind.\n`;
 
-function breakdownText(answer: CostBreakdown): string {
+/** What the comparison does to the last day, where that is not over; nothing otherwise. */
+function runsText({ now, before, zone }: Pick<CostBreakdown, 'now' | 'before' | 'zone'>, at: number): string {
+  const day = before === null ? null : runningDay(now, zone, at);
+  return day === null ? '' : `${day} is not over: it is compared with a whole day.\n`;
+}
+
+function breakdownText(answer: CostBreakdown, at: number): string {
   const { basis, groupBy, now, before, rows, rest } = answer;
   const cells = ({ currency, cost, before: old, change, share: of, gpuHours }: Omit<BreakdownRow, 'names'>): Cell[] => [
     { text: shortAmount(cost), bar: rows.length + rest.length < 2 ? null : of },
@@ -138,14 +145,16 @@ function breakdownText(answer: CostBreakdown): string {
   const old = before === null ? '' : `Total of the period before, ${spanText(before)}: ${totalText(before)}\n`;
   const titles = [...groupBy, 'cost', 'before', 'change', 'currency', 'share', 'GPU-hours'];
   const compared =
-    before === null ? '' : `${spanText(now)}, against ${spanText(before)}${isShort ? ': as many days so far' : ''}\n\n`;
+    before === null
+      ? ''
+      : `${spanText(now)}, against ${spanText(before)}${isShort ? ': as many days so far' : ''}\n${runsText(answer, at)}\n`;
   return `${compared}${table(titles, lines)}\n${namelessText(
     groupBy,
     rows.map(({ names }) => names),
   )}${asOfText(answer)}${sums}${old}${gapsText(now, basis, 'this period')}${before === null ? '' : gapsText(before, basis, 'the period before')}`;
 }
 
-function bridgeText(answer: CostBridge): string {
+function bridgeText(answer: CostBridge, at: number): string {
   const { basis, now, before, bridges } = answer;
   const parts = bridges.map(({ currency, bridge }) =>
     bridge === null
@@ -161,7 +170,7 @@ function bridgeText(answer: CostBridge): string {
   );
   const none = bridges.length === 0 ? 'Nothing was recorded in either period.\n' : '';
   const soFar = before.to === now.from ? '' : ': as many days so far';
-  return `${asOfText(answer)}${spanText(now)}, against ${spanText(before)}${soFar} (${basis})\n\n${parts.join('\n')}${none}${gapsText(now, basis, 'this period')}${gapsText(before, basis, 'the period before')}`;
+  return `${asOfText(answer)}${spanText(now)}, against ${spanText(before)}${soFar} (${basis})\n${runsText(answer, at)}\n${parts.join('\n')}${none}${gapsText(now, basis, 'this period')}${gapsText(before, basis, 'the period before')}`;
 }
 
 function textOf(spend: CostsAnswer, groups: readonly string[]): string {

@@ -55,16 +55,21 @@ Examples:
     .action(async () => {
       const { remote, environment } = session.context;
       // A server without its key is a wrong configuration, which the client says.
-      if (remote === null && !environment['BURSAR_URL'])
-        throw denied(
-          "nobody is signed in to a server: the verbs work on this machine's database, as its administrator " +
-            `(${userName()}). bursar login URL signs in`,
-        );
+      if (remote === null && !environment['BURSAR_URL']) throw denied(whyNobody(environment));
       const signedIn = await (await session.client()).signIn.whoAmI();
       const server = remote?.url ?? null;
       if (signedIn === null) throw denied(`${server ?? 'the API'} does not know the key`);
       session.print({ server, signedIn }, () => whoText(server, signedIn));
     });
+}
+
+/** A setting that names this machine's database comes before every sign-in. */
+function whyNobody(environment: Readonly<Record<string, string | undefined>>): string {
+  const setting = ['DATABASE_URL', 'BURSAR_DATA_DIR'].find((name) => environment[name]);
+  const here = `the verbs work on this machine's database, as its administrator (${userName()})`;
+  return setting === undefined
+    ? `nobody is signed in to a server: ${here}. bursar login URL signs in`
+    : `${setting} is set and takes precedence over any sign-in: ${here}. Unset it to use a server`;
 }
 
 async function login(session: Session, url: string): Promise<void> {

@@ -4,7 +4,6 @@
  * Pure: it does not use the window. Unknown parameters are dropped; absent ones have their default.
  */
 import { flagOf, OF_DIMENSION, type DimensionName } from '../../core/cost/spend-query.js';
-import { dayLabel } from '../../core/time.js';
 import type { Query } from './api.js';
 
 export const SPANS = ['7', '30', '90', '365', 'month', 'last-month'] as const;
@@ -123,14 +122,4 @@ export function stepInto(question: CostQuestion, key: CostKey, value: string): C
     (one) => one !== key && (only.filters[one] ?? []).length !== 1,
   );
   return { ...only, groupBy: [next ?? key] };
-}
-
-/** The day of a time that is not over yet at `now`; null: none is. What it is compared with is a whole day. */
-export function runningDay(
-  { from, to }: { readonly from: string; readonly to: string },
-  zone: string,
-  now: number,
-): string | null {
-  const today = dayLabel(now, zone);
-  return from <= today && today < to ? today : null;
 }

@@ -3,7 +3,7 @@
  * without a browser.
  */
 import { describe, expect, it } from 'vitest';
-import { runningDay } from '../../../src/web/dashboard/cost-question.js';
+import { runningDay } from '../../../src/core/time.js';
 import { encodingFor } from '../../../src/web/assets.js';
 import { csvOf } from '../../../src/core/csv.js';
 import { standing } from '../../../src/web/dashboard/standing.js';

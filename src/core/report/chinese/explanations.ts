@@ -38,6 +38,8 @@ export const EXPLANATIONS: Readonly<Record<string, string>> = {
     '按其负载可减少，但 {0} 所跟随的指标维持该规模',
   'both loads low, and both measured': '两种负载都低，且都有测量',
   'it saw no evidence that it uses': '没有看到它所用的依据',
+  'it is of {0}, and nothing concerns it alone': '它属于 {0}，没有单独针对它的内容',
+  'what stands at its group (bursar explain {0})': '见其所属组的说明（bursar explain {0}）',
   'its purpose: {0}': '其用途：{0}',
 
   // What is known of what was asked about.

@@ -12,15 +12,7 @@ import { get } from '../api.js';
 import { ask, Asking } from '../cost-asking.js';
 import { Bridge } from '../cost-bridge.js';
 import { Gaps, nameIn } from '../cost-gaps.js';
-import {
-  queryOf,
-  questionOf,
-  runningDay,
-  stepInto,
-  wordsOf,
-  type CostKey,
-  type CostQuestion,
-} from '../cost-question.js';
+import { queryOf, questionOf, stepInto, wordsOf, type CostKey, type CostQuestion } from '../cost-question.js';
 import { Views } from '../cost-views.js';
 import { code, day, decimal, instant, money, percent, unknown } from '../format.js';
 import { joined, reader, say } from '../language.js';
@@ -31,7 +23,7 @@ import { Rich } from '../rich.js';
 import { link, place } from '../router.js';
 import { Table, type Column } from '../table.js';
 import { Amount, Card, Empty, Figure, Page, Show } from '../ui.js';
-import { DAY_MS } from '../../../core/time.js';
+import { DAY_MS, runningDay } from '../../../core/time.js';
 
 export function Costs(): JSX.Element {
   const question = questionOf(place.value.query);
