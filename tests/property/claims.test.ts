@@ -1,5 +1,5 @@
 /**
- * What all eleven policies together may claim, on views of every kind and with whatever was realised before: never more
+ * What all policies together may claim, on views of every kind and with whatever was realised before: never more
  * than the target costs, never anything where the cost is unknown, and no more because a price, an offer or a reading
  * is missing.
  */
@@ -51,12 +51,14 @@ const documentOf = (name: string, policy: string, params: Record<string, unknown
   params,
   priority: 0,
 });
+/** What has no default. Services are not drawn here: their claims are held by tests/unit/policies/spot-serving.test.ts. */
+const PARAMS: Readonly<Record<string, Record<string, unknown>>> = { 'spot-serving': { service: 'none', replicas: 1 } };
 /**
- * All eleven at their defaults; three of them a second time, because their defaults ask for nothing of what is drawn
+ * All at their defaults; three of them a second time, because their defaults ask for nothing of what is drawn
  * here.
  */
 const DOCUMENTS = [
-  ...policies.map(({ name }) => documentOf(name, name)),
+  ...policies.map(({ name }) => documentOf(name, name, PARAMS[name])),
   documentOf('nights', 'schedule', { otherwise: { maxReplicas: 1 } }),
   documentOf('all-spot', 'spot-shift', { demand: true }),
   documentOf('old-leases', 'lease', { longestDays: 10 }),
@@ -381,7 +383,7 @@ describe('what the policies claim', () => {
   );
 
   it('was tried on views in which every policy that claims claims, costs are unknown and corrections too large', () => {
-    const claiming = policies.map(({ name }) => name).filter((name) => name !== 'ramp');
+    const claiming = policies.map(({ name }) => name).filter((name) => name !== 'ramp' && !(name in PARAMS));
     for (const name of claiming) expect(met.claims.get(name) ?? 0, name).toBeGreaterThan(5);
     expect(met.bounded).toBeGreaterThan(20);
     expect(met.unpriced).toBeGreaterThan(20);
