@@ -103,7 +103,7 @@ const EVERY_EVALUATION: ReadonlySet<string> = new Set(['spot-shift']);
 /** Policies that follow the replicas of services on spot: they look whenever what is held, or the market, has changed. */
 const FOLLOWS_SERVICES: ReadonlySet<string> = new Set(['spot-serving']);
 /** As long as a loss takes to be read and answered on the line. */
-const SERVICE_LOOK_MS = 2 * MINUTE_MS;
+const SERVICE_EVALUATION_MS = 2 * MINUTE_MS;
 
 /** How often a policy is asked in a replay. */
 export const stepHoursOf = (policy: string): number => (DAILY.has(policy) ? 24 : 1);
@@ -133,7 +133,7 @@ export function* replaySteps(
   const read = policy?.params.parse(params);
   for (let hour = history.from; hour < history.to; hour += HOUR_MS) {
     if (policy !== null && FOLLOWS_SERVICES.has(policy.name)) {
-      for (let at = hour; at < hour + HOUR_MS; at += SERVICE_LOOK_MS)
+      for (let at = hour; at < hour + HOUR_MS; at += SERVICE_EVALUATION_MS)
         if (replay.isServiceChanged(at) || at === hour)
           replay.takeOfServices(policy.evaluate(replay.viewOf(at, replay.services), read).filter(isWorthwhile), at);
     } else if (policy !== null && ((hour - history.from) / HOUR_MS) % settings.stepHours === 0) {
