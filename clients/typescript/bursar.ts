@@ -67,7 +67,7 @@ export type Key = { readonly id: string; readonly name: string; readonly role: s
 export type KeyRequest = { readonly name: string; readonly role?: 'viewer' | 'operator' | 'admin' | string | null; readonly scopes?: readonly ('usage:write' | 'samples:write' | 'admission' | 'read' | 'approve' | 'configure' | 'scim' | 'admin')[] | null; readonly teams?: readonly (string)[] | null; readonly owner?: string | null; readonly expiresAt?: string | null };
 export type KeyRotation = { readonly overlapSeconds?: number };
 export type LearnedRate = { readonly id: string; readonly source: string; readonly month: string; readonly provider: string; readonly account: string | null; readonly sku: string; readonly region: string | null; readonly term: string | null; readonly periodStart: string; readonly periodEnd: string; readonly appliesFrom: string; readonly numerator: string | null; readonly denominator: string | null; readonly ratio: string | null; readonly trusted: boolean; readonly distrust: readonly (string)[]; readonly evidence: { readonly days: number; readonly meteredGpuHours: string; readonly billedGpuHours: string | null; readonly listCost: string; readonly charged: string; readonly billedList: string | null; readonly currency: string }; readonly learnedAt: string; readonly withdrawnAt: string | null; readonly withdrawnBy: string | null };
-export type Lease = { readonly lease: string; readonly target: string; readonly holder: string | null; readonly gpus: number | null; readonly startedAt: string; readonly expiresAt: string | null; readonly active: boolean | null; readonly provider: string | null; readonly sku: string | null; readonly region: string | null; readonly gpuModel: string | null };
+export type Lease = { readonly id: string; readonly team: string; readonly target: string; readonly holder: string | null; readonly gpus: number | null; readonly provider: string | null; readonly sku: string | null; readonly region: string | null; readonly gpuModel: string | null; readonly startedAt: string; readonly expiresAt: string | null; readonly active: boolean | null };
 export type LeaseRenewal = { readonly expiresAt: string | null };
 export type LeaseTerms = { readonly team: string; readonly target: string; readonly holder?: string | null; readonly gpus?: number | null; readonly provider?: string | null; readonly sku?: string | null; readonly region?: string | null; readonly gpuModel?: string | null; readonly expiresAt?: string | null };
 export type LiftRequest = { readonly team?: string; readonly provider?: string };
@@ -127,10 +127,12 @@ export type SlackUser = { readonly workspace: string; readonly user: string; rea
 export type StandingSession = { readonly id: string; readonly principal: string; readonly name: string; readonly startedAt: string; readonly lastUsedAt: string; readonly endsAt: string; readonly address: string | null; readonly agent: string | null; readonly isCurrent: boolean };
 export type StopRequest = { readonly team?: string; readonly provider?: string; readonly reason?: unknown };
 export type Stops = { readonly stops: readonly ({ readonly scope: 'all' | 'team' | 'provider'; readonly name: string; readonly reason: string; readonly setAt: string; readonly setBy: string })[] };
+export type StoredAdmissionSettings = { readonly mode: 'off' | 'warn' | 'refuse'; readonly withoutBudget: 'off' | 'warn' | 'refuse'; readonly onFailure: 'allow' | 'refuse'; readonly contact: string | null; readonly exemptNamespaces: readonly (string)[]; readonly teams: Readonly<Record<string, { readonly mode?: 'off' | 'warn' | 'refuse'; readonly contact?: string | null }>> };
 export type StoredAlertRoutes = { readonly routes: readonly ({ readonly teams: readonly (string)[] | null; readonly kinds: readonly ('budget' | 'anomaly' | 'price' | 'approval' | 'result' | 'health' | 'variance' | 'digest' | 'test')[] | null; readonly leastSeverity: 'info' | 'warning' | 'critical'; readonly to: readonly ({ readonly channel: 'slack' | 'teams' | 'feishu' | 'dingtalk' | 'wecom' | 'webhook' | 'email' | 'log'; readonly address: string | null })[]; readonly escalation: readonly ({ readonly afterHours: number; readonly to: readonly ({ readonly channel: 'slack' | 'teams' | 'feishu' | 'dingtalk' | 'wecom' | 'webhook' | 'email' | 'log'; readonly address: string | null })[] })[] })[]; readonly isDefault: boolean };
 export type StoredConfiguration = { readonly revision: string; readonly configuration: Readonly<Record<string, unknown>> };
 export type StoredPolicy = { readonly name: string; readonly policy: string; readonly teams: '*' | readonly (string)[]; readonly mode: 'observe' | 'recommend' | 'approve' | 'enforce'; readonly params: Readonly<Record<string, unknown>>; readonly priority: number; readonly isDefault: boolean; readonly paused: boolean; readonly version: number; readonly updatedAt: string | null; readonly updatedBy: string | null; readonly pausedAt: string | null; readonly pausedBy: string | null };
 export type Team = { readonly id: string; readonly name: string; readonly parent: string | null; readonly zone: string; readonly currency: string; readonly assignedBy: string | null };
+export type TeamLease = { readonly lease: string; readonly target: string; readonly holder: string | null; readonly gpus: number | null; readonly startedAt: string; readonly expiresAt: string | null; readonly active: boolean | null; readonly provider: string | null; readonly sku: string | null; readonly region: string | null; readonly gpuModel: string | null };
 export type TeamSettings = { readonly name?: string; readonly parent?: string | null; readonly zone?: string; readonly currency?: string };
 export type TelemetrySource = { readonly name: string; readonly readTo: string; readonly coverage: number | null; readonly problems: readonly (string)[] };
 export type ThroughputMeasurement = { readonly id: string; readonly team: string; readonly model: string; readonly gpuModel: string; readonly gpuCount: number; readonly batch: number; readonly family: string | null; readonly params: number | null; readonly size: number | null; readonly optimizer: string | null; readonly precision: string | null; readonly nodes: number | null; readonly samplesPerSecond: number; readonly peakMemoryGib: number | null; readonly measuredAt: string };
@@ -182,7 +184,7 @@ export interface Operations {
   /** Get an action with its timeline and its proof */
   'GET /v1/actions/{id}': { path: { readonly id: string }; answer: ActionStory };
   /** Get what the admission webhook refuses */
-  'GET /v1/admission': { answer: AdmissionSettings };
+  'GET /v1/admission': { answer: StoredAdmissionSettings };
   /** List refused and warned launches */
   'GET /v1/admissions': { query: { readonly limit?: number; readonly cursor?: string; readonly team?: string; readonly from?: string; readonly to?: string }; answer: { readonly items: readonly (Admission)[]; readonly nextCursor: string | null } };
   /** List the mutes */
@@ -326,7 +328,7 @@ export interface Operations {
   /** Get a team */
   'GET /v1/teams/{id}': { path: { readonly id: string }; answer: Team };
   /** List a team's leases */
-  'GET /v1/teams/{id}/leases': { path: { readonly id: string }; answer: { readonly items: readonly (Lease)[] } };
+  'GET /v1/teams/{id}/leases': { path: { readonly id: string }; answer: { readonly items: readonly (TeamLease)[] } };
   /** List measured throughputs, newest first */
   'GET /v1/throughput-measurements': { query: { readonly limit?: number; readonly cursor?: string; readonly team?: string; readonly model?: string }; answer: { readonly items: readonly (ThroughputMeasurement)[]; readonly nextCursor: string | null } };
   /** How much waits for a person */
@@ -416,7 +418,7 @@ export interface Operations {
   /** Send metrics of workloads */
   'POST /v1/workload-metrics': { body: WorkloadMetrics; answer: { readonly accepted: number } };
   /** Set what the admission webhook refuses */
-  'PUT /v1/admission': { body: AdmissionSettings; answer: AdmissionSettings };
+  'PUT /v1/admission': { body: AdmissionSettings; answer: StoredAdmissionSettings };
   /** Set where alerts go */
   'PUT /v1/alert-routes': { body: AlertRoutes | StoredAlertRoutes; answer: StoredAlertRoutes };
   /** Add or change a budget */

@@ -1,5 +1,6 @@
 /** The OpenAPI 3.1 document, made from the endpoints' metadata: its schemas are those that validate. */
 import { STATUS_CODES } from 'node:http';
+import { isDeepStrictEqual } from 'node:util';
 import { z, type ZodType } from 'zod';
 import { rolesWith } from '../core/scopes.js';
 import type { DescribedEndpoint } from './endpoint.js';
@@ -71,7 +72,7 @@ const BYTES: JsonObject = { type: 'string' };
 const DESCRIPTION =
   'Keeps GPU cloud spending inside its budgets. Amounts are decimal strings, times ISO 8601 in UTC, intervals half-open.';
 
-/** Schemas with an id become components, wherever they stand. */
+/** Schemas with an id become components, wherever they stand. One id is one shape: callers have one type for it. */
 class Components {
   readonly schemas: Record<string, JsonObject> = {};
 
@@ -86,7 +87,10 @@ class Components {
       $defs,
       ...own
     } = JSON.parse(text) as Record<string, Json> & { $defs?: Record<string, JsonObject> };
-    Object.assign(this.schemas, $defs);
+    for (const [name, shape] of Object.entries($defs ?? {})) {
+      if (!isDeepStrictEqual((this.schemas[name] ??= shape), shape))
+        throw new Error(`broken invariant: ${name} names two schemas of the API`);
+    }
     return own;
   }
 }

@@ -32,7 +32,6 @@ export type {
   ImportedFile as Imported,
   Key as StoredKey,
   LearnedRate,
-  Lease,
   Mute,
   Overview,
   Placements as Places,
@@ -52,6 +51,7 @@ export type {
   Stops,
   StoredPolicy as PolicyDocument,
   Team,
+  TeamLease as Lease,
   VarianceFinding,
   Waiting,
 } from '../../../clients/typescript/bursar.js';

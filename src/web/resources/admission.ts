@@ -134,6 +134,8 @@ const settingsSchema = z
       .describe('For a team and those below it'),
   })
   .meta({ id: 'AdmissionSettings' });
+/** As it is answered: every setting is stated. */
+const storedSchema = z.strictObject(settingsSchema.shape).meta({ id: 'StoredAdmissionSettings' });
 
 type Review = z.infer<typeof reviewSchema>;
 type Answer = z.infer<typeof answerSchema>;
@@ -214,7 +216,7 @@ export class AdmissionController implements OnModuleDestroy {
     summary: 'Get what the admission webhook refuses',
     access: 'read',
     allTeams: true,
-    answer: settingsSchema,
+    answer: storedSchema,
   })
   async get(@Calling() { principal }: Caller): Promise<AdmissionSettings> {
     const { stores } = this.parts;
@@ -226,7 +228,7 @@ export class AdmissionController implements OnModuleDestroy {
     access: 'admin',
     allTeams: true,
     writes: true,
-    answer: settingsSchema,
+    answer: storedSchema,
   })
   async save(
     @Calling() caller: Caller,

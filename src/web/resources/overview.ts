@@ -129,7 +129,7 @@ const leaseSchema = z
     region: z.string().nullable(),
     gpuModel: z.string().nullable(),
   })
-  .meta({ id: 'Lease' });
+  .meta({ id: 'TeamLease' });
 
 type Overview = z.infer<typeof overviewSchema>;
 type Standing = z.infer<typeof standingSchema>;

@@ -8,8 +8,11 @@ import path from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { describe, expect, it } from 'vitest';
+import { z, type ZodType } from 'zod';
 import { recordSchema } from '../../../src/formats/bursar.js';
 import { recordSchema as eventSchema } from '../../../src/formats/cloudevents.js';
+import type { DescribedEndpoint } from '../../../src/web/endpoint.js';
+import { openApiOf } from '../../../src/web/openapi.js';
 import { describeApi } from '../../../src/web/web.module.js';
 import { pythonClient, typescriptClient } from '../../support/clients.js';
 import { breaksBetween, unannounced, type Described, type Schema } from '../../support/openapi-breaks.js';
@@ -77,6 +80,22 @@ it('calls its operations in camel case, the verb last, each once', () => {
   expect(ids.filter((id) => !/^[a-z]+([A-Z][a-z0-9]*)*$/.test(id))).toEqual([]);
   expect(new Set(ids).size).toBe(ids.length);
   expect(ids).toContain('teamsSave');
+});
+
+it('has one shape behind each name of a schema', () => {
+  const read = (path: string, answer: ZodType): DescribedEndpoint => ({
+    method: 'GET',
+    path,
+    summary: 'Reads',
+    access: 'read',
+    answer,
+    handler: 'ThingsController.read',
+    inputs: { path: new Map() },
+  });
+  const thing = (name: string): ZodType => z.strictObject({ [name]: z.string() }).meta({ id: 'Thing' });
+  expect(() => openApiOf([read('/a', thing('a')), read('/b', thing('b'))], '1')).toThrow(
+    'Thing names two schemas of the API',
+  );
 });
 
 /** A document with one operation. */
