@@ -13,19 +13,21 @@ import { termHours } from './term.js';
 import type { Term } from '../usage.js';
 
 /** Why a quantity has no price. */
-export type UnpricedReason =
-  | 'no-price-list' // no list of this provider has been read
-  | 'no-sku' // the record names neither a SKU nor a GPU model
-  | 'unknown-sku'
-  | 'unknown-model'
-  | 'no-component' // the SKU is known, but not what its storage or network costs
-  | 'no-term' // known, but not under this term (or not paid this way)
-  | 'no-region' // known, but not in this region
-  | 'gpu-count-unknown' // the list does not say how many GPUs share the price
-  | 'before-first-price'
-  | 'withdrawn'
-  | 'no-fx-rate' // priced, but not convertible on that day: see quote/cost.ts
-  | 'quantity-unknown'; // nothing metered: see quote/cost.ts
+export const UNPRICED_REASONS = [
+  'no-price-list', // no list of this provider has been read
+  'no-sku', // the record names neither a SKU nor a GPU model
+  'unknown-sku',
+  'unknown-model',
+  'no-component', // the SKU is known, but not what its storage or network costs
+  'no-term', // known, but not under this term (or not paid this way)
+  'no-region', // known, but not in this region
+  'gpu-count-unknown', // the list does not say how many GPUs share the price
+  'before-first-price',
+  'withdrawn',
+  'no-fx-rate', // priced, but not convertible on that day: see quote/cost.ts
+  'quantity-unknown', // nothing metered: see quote/cost.ts
+] as const;
+export type UnpricedReason = (typeof UNPRICED_REASONS)[number];
 
 /** The assumption made to find a price; evidence on the cost line. */
 export type Assumption = 'sku' | 'region' | 'term' | 'upfront';

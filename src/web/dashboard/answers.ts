@@ -50,6 +50,7 @@ export type {
   StandingSession,
   Stops,
   StoredPolicy as PolicyDocument,
+  StoredReconciliationSettings as ReconciliationSettings,
   Team,
   TeamLease as Lease,
   VarianceFinding,
@@ -83,8 +84,6 @@ export type ConfigurationChange = Api.ConfigurationPlan['changes'][number];
 
 /** What the cheapest place of a workload is made of. */
 export type PlacePart = NonNullable<Api.Placements['best']>['parts'][number];
-/** An answer states the settling always; a request may leave it out. */
-export type ReconciliationSettings = Required<Api.ReconciliationSettings>;
 /** A day's difference, as far as sums of days need it. */
 export type Variance = Pick<
   Api.VarianceFinding,

@@ -15,6 +15,7 @@ import {
 } from '../../core/cost/spend-query.js';
 import { aboutTeams } from '../../core/budget/asked-teams.js';
 import { UNALLOCATED } from '../../core/cost/allocation.js';
+import { UNPRICED_REASONS } from '../../core/price/price-book.js';
 import { Calling, checkTeam, sees, type Caller } from '../caller.js';
 import { Endpoint, QueryInput } from '../endpoint.js';
 import { InjectParts, type WebParts } from '../parts.js';
@@ -126,7 +127,7 @@ export const unpricedSchema = z
       provider: z.string(),
       sku: z.string().nullable(),
       component: z.enum(['gpu', 'storage', 'network']),
-      reason: z.string(),
+      reason: z.enum(UNPRICED_REASONS),
       quantity: decimal.nullable().describe('GiB-hours of storage or GiB of traffic; null: it has no quantity'),
       hours: z.int().describe('Hours, per team, in which it was used'),
     }),

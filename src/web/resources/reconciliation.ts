@@ -170,12 +170,11 @@ const settingsSchema = z
     settling: settlingSchema.optional(),
   })
   .meta({ id: 'ReconciliationSettings' });
-type Settings = {
-  readonly learnRates: boolean;
-  readonly threshold: StoredThreshold;
-  /** Absent in a request: it stays unchanged. */
-  readonly settling?: Settling | undefined;
-};
+/** As it is answered: the settling time is stated always. */
+const storedSettingsSchema = z
+  .strictObject({ ...settingsSchema.shape, settling: settlingSchema })
+  .meta({ id: 'StoredReconciliationSettings' });
+type Settings = { readonly learnRates: boolean; readonly threshold: StoredThreshold; readonly settling: Settling };
 
 const PLACE = /^\d{4}-\d\d-\d\d [0-9a-f]{32}$/;
 const FINDING_PLACE = /^\d{4}-\d\d [0-9a-f]{32}$/;
@@ -286,7 +285,7 @@ export class ReconciliationController {
   @Endpoint('GET /v1/reconciliation/settings', {
     summary: 'Get whether learned rates are applied, the threshold of findings, and how long bills settle',
     access: 'read',
-    answer: settingsSchema,
+    answer: storedSettingsSchema,
   })
   async settings(@Calling() { principal }: Caller): Promise<Settings> {
     const { db, learnedRates, reconciliation, counting } = this.parts.stores;
@@ -303,7 +302,7 @@ export class ReconciliationController {
     access: 'configure',
     allTeams: true,
     writes: true,
-    answer: settingsSchema,
+    answer: storedSettingsSchema,
   })
   async saveSettings(
     @Calling() caller: Caller,
