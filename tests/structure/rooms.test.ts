@@ -15,7 +15,7 @@ interface Room {
   readonly rooms: readonly string[];
   /** Packages by name, or `@scope/*`; `node:*` stands for Node's own modules. */
   readonly packages: readonly string[];
-  /** Packages of which only types may be imported. */
+  /** Rooms and packages of which only types may be imported. */
   readonly types?: readonly string[];
 }
 
@@ -72,13 +72,18 @@ const ROOMS: Readonly<Record<string, Room>> = {
     ],
   },
   // Runs in browsers; what the API answers it takes from the generated client, as types.
-  'web/dashboard': { rooms: ['core', 'clients'], packages: ['preact', '@preact/signals', 'uplot'] },
+  'web/dashboard': { rooms: ['core'], packages: ['preact', '@preact/signals', 'uplot'], types: ['clients'] },
   // Opponents, optima, scorers and series of `bursar backtest`: no room of the product imports it.
   lab: { rooms: ['core', 'planning'], packages: [NODE] },
+  // What works on this machine's database: the checks of doctor, a policy's backtest, what the verbs are given.
   cli: {
-    rooms: ['core', 'planning', 'lab', 'application', 'store'],
+    rooms: ['core', 'planning', 'application', 'store', 'cli/client', 'cli/verbs'],
     packages: ['commander', 'get-east-asian-width', 'yaml', NODE],
+    types: ['clients'],
   },
+  // Clients of the API: what it takes and answers has the types of the generated client (cli/answers.ts).
+  'cli/client': { rooms: ['core', 'cli'], packages: [NODE] },
+  'cli/verbs': { rooms: ['core', 'lab', 'application', 'cli', 'cli/client'], packages: ['commander', NODE] },
   // The bundled example: only the doors' composition starts it.
   example: { rooms: ['core', 'application', 'store'], packages: [NODE] },
   migrations: { rooms: ['core'], packages: ['typeorm', NODE] },
@@ -155,14 +160,11 @@ async function edgesOf(root: string, folders: string[]): Promise<Edge[]> {
   );
 }
 
-/**
- * `src/core/money.ts` lies in `core`; a file that the table names is a room of its own, and so is the dashboard's
- * folder.
- */
+/** `src/core/money.ts` lies in `core`; a file or a folder that the table names is a room of its own. */
 function roomOf(file: string): string {
   const inside = file.replace(/^src\//, '');
-  if (inside.startsWith('web/dashboard/')) return 'web/dashboard';
-  return Object.hasOwn(ROOMS, inside) ? inside : (inside.split('/')[0] ?? inside);
+  const [room = '', folder] = inside.split('/');
+  return [inside, `${room}/${folder}`].find((name) => Object.hasOwn(ROOMS, name)) ?? room;
 }
 
 const packageOf = (specifier: string): string => specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/');
@@ -185,7 +187,8 @@ function isAllowed(edge: Edge): boolean {
   if (!room || edge.unresolved) return false;
   if (edge.file !== null) {
     const to = roomOf(edge.file);
-    return to === from ? !isUphill(edge.from, edge.file) : covers(room.rooms, to);
+    if (to === from) return !isUphill(edge.from, edge.file);
+    return covers(room.rooms, to) || (edge.typeOnly && covers(room.types ?? [], to));
   }
   const name = edge.node ? NODE : packageOf(edge.specifier);
   if (room === PART && covers(NOT_FOR_PARTS, name)) return false;
@@ -271,6 +274,8 @@ describe('the rooms', () => {
     ]);
     expect([...new Set([...loaded].map(roomOf))].toSorted()).toEqual([
       'cli',
+      'cli/client',
+      'cli/verbs',
       'clock.ts',
       'core',
       'environment.ts',
@@ -311,6 +316,10 @@ describe('the canary', () => {
     'src/core/fleet/two.ts': "import { one } from './three.js';\nexport const two = one;\n",
     'src/core/fleet/three.ts': "export { one } from './one.js';\n",
     'src/application/bad.ts': "import { line } from '../pipeline/line.js';\nexport const again = line;\n",
+    'src/cli/good.ts': "import type { One } from '../../clients/typescript/good.js';\nexport type Two = One;\n",
+    'src/cli/client/bad.ts':
+      "import { one } from '../../../clients/typescript/good.js';\nimport type { Store } from '../../store/good.js';\nexport const two = one as unknown as Store;\n",
+    'clients/typescript/good.ts': 'export type One = 1;\nexport const one = 1;\n',
     'src/main.ts': "import { line } from './pipeline/line.js';\nexport const run = line;\n",
   };
 
@@ -325,6 +334,8 @@ describe('the canary', () => {
     expect(circles(edges)).toEqual([['src/core/fleet/one.ts', 'src/core/fleet/three.ts', 'src/core/fleet/two.ts']]);
     expect(violations(edges).sort()).toEqual([
       'src/application/bad.ts must not import src/pipeline/line.ts',
+      'src/cli/client/bad.ts must not import clients/typescript/good.ts',
+      'src/cli/client/bad.ts must not import src/store/good.ts (type only)',
       'src/common/bad.ts must not import src/core/good.ts',
       'src/core/bad.ts must not import node:fs',
       'src/core/bad.ts must not import pg (type only)',

@@ -9,11 +9,9 @@ import ts from 'typescript';
 import { expect, it } from 'vitest';
 import { Api } from '../../src/cli/client/api.js';
 import { Client } from '../../src/cli/client/client.js';
-import type { Reserving } from '../../src/cli/client/quotes.js';
 import type { Asked } from '../../src/cli/client/transport.js';
 import { Progress } from '../../src/cli/progress.js';
-import type { TeamChange } from '../../src/application/access/set-team.js';
-import type { Budget } from '../../src/core/budget/budget.js';
+import type { Budget, ReservationRequest, TeamChange } from '../../src/cli/answers.js';
 import { parse, sourceFiles, walk, type SourceFile } from '../support/source.js';
 
 /** Where something pauses or goes round until something happens, and what bounds it. */
@@ -107,7 +105,7 @@ const ASKED: Readonly<Record<string, (client: Client) => Promise<unknown>>> = {
   'PolicyClient.apply': (client) => client.policies.apply({ name: 'p' }, null),
   'PolicyClient.pause': (client) => client.policies.pause('p', true),
   'QuoteClient.release': (client) => client.quotes.release('r'),
-  'QuoteClient.reserve': (client) => client.quotes.reserve({} as Reserving),
+  'QuoteClient.reserve': (client) => client.quotes.reserve({} as ReservationRequest),
   'ReconciliationClient.setApplied': (client) => client.reconciliation.setApplied(true),
   'ReconciliationClient.settle': (client) => client.reconciliation.settle('10'),
   'ReconciliationClient.withdraw': (client) => client.reconciliation.withdraw('r'),

@@ -1,47 +1,51 @@
 /**
  * The API requests of the verbs for access: keys, roles, sessions, and the chain of the audit.
  */
-import { formatInstant } from '../../core/time.js';
-import type { KeyRequest, StoredKey, KeyWithText } from '../../store/access/keys.js';
-import type { RoleRequest, StoredRole } from '../../store/access/roles.js';
-import type { StoredSession } from '../../store/access/session-list.js';
-import type { AuditCheck, SealedEntry } from '../../store/audit.js';
+import type {
+  AuditCheck,
+  CreatedKey,
+  Key,
+  KeyRequest,
+  Role,
+  RoleRequest,
+  SealedEntry,
+  StandingSession,
+} from '../answers.js';
 import { at, type Api } from './api.js';
 
 export class AccessClient {
   constructor(private readonly api: Api) {}
 
-  keys(): Promise<readonly StoredKey[]> {
+  keys(): Promise<readonly Key[]> {
     return this.api.list('/v1/keys');
   }
 
-  createKey({ expiresAt = null, ...request }: KeyRequest): Promise<KeyWithText> {
-    const until = expiresAt === null ? {} : { expiresAt: formatInstant(expiresAt) };
-    return this.api.call('POST', '/v1/keys', { json: { ...request, ...until } });
+  createKey(request: KeyRequest): Promise<CreatedKey> {
+    return this.api.call('POST', '/v1/keys', { json: request });
   }
 
-  rotateKey(id: string, overlapSeconds: number): Promise<KeyWithText> {
+  rotateKey(id: string, overlapSeconds: number): Promise<CreatedKey> {
     return this.api.call('POST', `${at('keys', id)}/rotate`, { json: { overlapSeconds } });
   }
 
-  revokeKey(id: string): Promise<StoredKey> {
+  revokeKey(id: string): Promise<Key> {
     return this.api.call('DELETE', at('keys', id));
   }
 
-  roles(): Promise<readonly StoredRole[]> {
+  roles(): Promise<readonly Role[]> {
     return this.api.list('/v1/roles');
   }
 
-  saveRole({ name, ...request }: RoleRequest): Promise<StoredRole> {
+  saveRole(name: string, request: RoleRequest): Promise<Role> {
     return this.api.call('PUT', at('roles', name), { json: request });
   }
 
-  removeRole(name: string): Promise<StoredRole> {
+  removeRole(name: string): Promise<Role> {
     return this.api.call('DELETE', at('roles', name));
   }
 
   /** The signed-in users: all, one of them, or (`mine`) the caller. */
-  sessions(whose: { readonly of?: string; readonly mine?: true }): Promise<readonly StoredSession[]> {
+  sessions(whose: { readonly of?: string; readonly mine?: true }): Promise<readonly StandingSession[]> {
     const query = whose.of === undefined ? {} : { of: whose.of };
     return this.api.list(whose.mine ? '/v1/me/sessions' : '/v1/sessions', Infinity, query);
   }

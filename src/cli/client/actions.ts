@@ -3,10 +3,7 @@
  * `serve`; without one it says that the action waits.
  */
 import { ACTION_STATES, type ActionState } from '../../core/action/action.js';
-import type { Limits, LimitsDocument } from '../../core/action/limits.js';
-import type { ActionJson, ActionStory } from '../../store/action/action-json.js';
-import type { StoredRecommendation } from '../../store/policy/recommendations.js';
-import type { StoredStop } from '../../store/action/safety.js';
+import type { Action, ActionStory, BindingLimits, Recommendation, Stop } from '../answers.js';
 import { at, type Api } from './api.js';
 import type { Line } from './line.js';
 
@@ -14,21 +11,13 @@ export const STATES: readonly ActionState[] = ACTION_STATES;
 
 /** A decision; for a recommendation with its action, if there is one. */
 export interface Decision {
-  readonly recommendation: StoredRecommendation | null;
-  readonly action: ActionJson | null;
+  readonly recommendation: Recommendation | null;
+  readonly action: Action | null;
 }
 
 export interface StopScope {
   readonly team?: string | undefined;
   readonly provider?: string | undefined;
-}
-
-export interface LimitsView {
-  /** Null: the organisation's. */
-  readonly team: string | null;
-  readonly document: LimitsDocument;
-  /** The limits in force. */
-  readonly limits: Limits;
 }
 
 /** Actions' ids have a form of their own. */
@@ -47,7 +36,7 @@ export class ActionClient {
   list(
     { team, state }: { readonly team: string | null; readonly state: ActionState | null },
     limit: number,
-  ): Promise<readonly ActionJson[]> {
+  ): Promise<readonly Action[]> {
     return this.api.list('/v1/actions', limit, { team, state });
   }
 
@@ -66,31 +55,30 @@ export class ActionClient {
 
   /** Answers the action that takes it back. */
   async rollback(id: string, underStop: boolean): Promise<ActionStory> {
-    const rollback = await this.api.call<ActionJson>('POST', `${at('actions', id)}/rollback`, { json: { underStop } });
+    const rollback = await this.api.call<Action>('POST', `${at('actions', id)}/rollback`, { json: { underStop } });
     await this.line.wait();
     const story = await this.show(rollback.id);
     await this.noteWaiting(story);
     return story;
   }
 
-  async stops(): Promise<readonly StoredStop[]> {
-    return (await this.api.call<{ stops: StoredStop[] }>('GET', '/v1/stop')).stops;
+  async stops(): Promise<readonly Stop[]> {
+    return (await this.api.call<{ stops: Stop[] }>('GET', '/v1/stop')).stops;
   }
 
-  async stop({ team, provider }: StopScope, reason: string): Promise<readonly StoredStop[]> {
-    return (await this.api.call<{ stops: StoredStop[] }>('POST', '/v1/stop', { json: { team, provider, reason } }))
-      .stops;
+  async stop({ team, provider }: StopScope, reason: string): Promise<readonly Stop[]> {
+    return (await this.api.call<{ stops: Stop[] }>('POST', '/v1/stop', { json: { team, provider, reason } })).stops;
   }
 
-  async lift({ team, provider }: StopScope): Promise<readonly StoredStop[]> {
-    return (await this.api.call<{ stops: StoredStop[] }>('POST', '/v1/stop/lift', { json: { team, provider } })).stops;
+  async lift({ team, provider }: StopScope): Promise<readonly Stop[]> {
+    return (await this.api.call<{ stops: Stop[] }>('POST', '/v1/stop/lift', { json: { team, provider } })).stops;
   }
 
-  limits(team: string | null): Promise<LimitsView> {
+  limits(team: string | null): Promise<BindingLimits> {
     return this.api.call('GET', '/v1/limits', { query: { team } });
   }
 
-  saveLimits(team: string | null, document: unknown): Promise<LimitsView> {
+  saveLimits(team: string | null, document: unknown): Promise<BindingLimits> {
     return this.api.call('PUT', '/v1/limits', { query: { team }, json: document });
   }
 
@@ -100,21 +88,21 @@ export class ActionClient {
       await this.line.wait();
       return { recommendation: null, action: await this.decided(id) };
     }
-    const recommendation = await this.api.call<StoredRecommendation>('POST', `${at('recommendations', id)}/${verb}`);
+    const recommendation = await this.api.call<Recommendation>('POST', `${at('recommendations', id)}/${verb}`);
     if (recommendation.actionId === null || recommendation.obstacle !== null) return { recommendation, action: null };
     await this.line.wait();
     return { recommendation, action: await this.decided(recommendation.actionId) };
   }
 
   /** An action that somebody has just decided about, without its timeline. */
-  private async decided(id: string): Promise<ActionJson> {
+  private async decided(id: string): Promise<Action> {
     const { events: _, ...action } = await this.show(id);
     await this.noteWaiting(action);
     return action;
   }
 
   /** Says who goes on with an action that is not done yet, where this process does not. */
-  private async noteWaiting({ id, state, connection, expiresAt }: ActionJson): Promise<void> {
+  private async noteWaiting({ id, state, connection, expiresAt }: Action): Promise<void> {
     if (!this.line.leavesWork || !UNDER_WAY.has(state)) return;
     this.note(
       (await this.line.isServed())

@@ -1,7 +1,7 @@
 /**
  * The API requests of the verb for refused launches.
  */
-import type { StoredAdmission } from '../../store/budget/admissions.js';
+import type { Admission } from '../answers.js';
 import type { Api } from './api.js';
 
 export interface AdmissionQuestion {
@@ -15,7 +15,7 @@ export class AdmissionClient {
   constructor(private readonly api: Api) {}
 
   /** Newest day first. */
-  list({ team, from, to }: AdmissionQuestion, limit: number): Promise<readonly StoredAdmission[]> {
+  list({ team, from, to }: AdmissionQuestion, limit: number): Promise<readonly Admission[]> {
     return this.api.list('/v1/admissions', limit, { team, from, to });
   }
 }

@@ -3,10 +3,8 @@
  * sends it.
  */
 import type { AlertKind, AlertState } from '../../core/alert/alert.js';
-import type { Mute } from '../../core/alert/routes.js';
 import { missing } from '../../core/errors.js';
-import type { AlertJson, AlertStory } from '../../application/alert/alert-json.js';
-import type { SlackPerson, SlackUser } from '../../store/alert/slack-desk.js';
+import type { Alert, AlertStory, Mute, MuteRequest, SlackPerson, SlackUser } from '../answers.js';
 import { at, type Api } from './api.js';
 
 export interface AlertListFilter {
@@ -14,9 +12,6 @@ export interface AlertListFilter {
   readonly kind: AlertKind | null;
   readonly state: AlertState | null;
 }
-
-/** Null: whatever it is. `until` is an ISO 8601 instant. */
-export type MuteWish = Omit<Mute, 'id' | 'by'>;
 
 const addressOf = ({ workspace, user }: SlackPerson): string =>
   `${at('slack-users', workspace)}/${encodeURIComponent(user)}`;
@@ -31,7 +26,7 @@ export class AlertClient {
   ) {}
 
   /** Newest first. */
-  list({ team, kind, state }: AlertListFilter, limit: number): Promise<readonly AlertJson[]> {
+  list({ team, kind, state }: AlertListFilter, limit: number): Promise<readonly Alert[]> {
     return this.api.list('/v1/alerts', limit, { team, kind, state });
   }
 
@@ -51,8 +46,8 @@ export class AlertClient {
   }
 
   /** Takes an alert on: it goes no further. */
-  async acknowledge(id: string): Promise<AlertJson> {
-    const alert = await this.api.call<AlertJson>('POST', `${at('alerts', id)}/acknowledge`);
+  async acknowledge(id: string): Promise<Alert> {
+    const alert = await this.api.call<Alert>('POST', `${at('alerts', id)}/acknowledge`);
     await this.wait();
     return alert;
   }
@@ -63,7 +58,7 @@ export class AlertClient {
   }
 
   /** Alerts until then are kept but not sent, not even later. */
-  mute(wish: MuteWish): Promise<Mute> {
+  mute(wish: MuteRequest): Promise<Mute> {
     return this.api.call('POST', '/v1/alert-mutes', { json: wish });
   }
 

@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { BacktestProgress, BacktestReport } from '../../core/policy/backtest.js';
 import { Failure, invalid, unavailable, type Problem } from '../../core/errors.js';
 import type { Clock } from '../../core/time.js';
-import type { StoredBacktest } from '../../store/policy/backtests.js';
+import type { Backtest, BacktestDetail } from '../answers.js';
 import { at, type Api } from './api.js';
 
 export interface BacktestOrder {
@@ -15,8 +15,6 @@ export interface BacktestOrder {
   readonly from: string;
   readonly to: string;
 }
-
-type Found = StoredBacktest & { readonly result: BacktestReport | null };
 
 /** So long without any change is waited. */
 const STILL_MILLISECONDS = 600_000;
@@ -30,10 +28,10 @@ export class BacktestClient {
 
   /** @throws Failure naming every problem of the order, or why the backtest failed; unavailable if nothing changes */
   async run(order: BacktestOrder, progress: BacktestProgress): Promise<BacktestReport> {
-    const { id } = await this.api.call<StoredBacktest>('POST', '/v1/backtests', { json: order }).catch(asOfTheFile);
+    const { id } = await this.api.call<Backtest>('POST', '/v1/backtests', { json: order }).catch(asOfTheFile);
     let [last, since] = ['', this.clock.now()];
     for (;;) {
-      const found = await this.api.call<Found>('GET', at('backtests', id));
+      const found = await this.api.call<BacktestDetail>('GET', at('backtests', id));
       if (found.status === 'failed')
         throw invalid(found.error?.message ?? `backtest ${id} failed`, found.error?.problems ?? []);
       if (found.result !== null) return found.result;

@@ -3,9 +3,7 @@
  */
 import { createReadStream } from 'node:fs';
 import path from 'node:path';
-import type { CommitmentReport } from '../../core/bill/commitments.js';
-import type { ImportedFile } from '../../core/ports.js';
-import type { OpenDelivery } from '../../store/usage/deliveries.js';
+import type { CommitmentReport, Delivery, ImportedFile } from '../answers.js';
 import type { Progress } from '../progress.js';
 import { at, type Api } from './api.js';
 import { checkReadable } from './files.js';
@@ -33,7 +31,7 @@ export class BillClient {
   ) {}
 
   /** Opens the delivery, or goes on with it, and adds the files: those that are there with the same bytes stay. */
-  async deliver({ name, paths, source, format }: DeliveryRequest): Promise<OpenDelivery> {
+  async deliver({ name, paths, source, format }: DeliveryRequest): Promise<Delivery> {
     await checkReadable(paths);
     await this.api.call('PUT', at('deliveries', name), { json: { source, format } });
     try {
@@ -53,8 +51,8 @@ export class BillClient {
     return delivery;
   }
 
-  async deliveries(): Promise<readonly OpenDelivery[]> {
-    return (await this.api.call<{ deliveries: OpenDelivery[] }>('GET', '/v1/deliveries')).deliveries;
+  async deliveries(): Promise<readonly Delivery[]> {
+    return (await this.api.call<{ deliveries: Delivery[] }>('GET', '/v1/deliveries')).deliveries;
   }
 
   async commit(
@@ -69,7 +67,7 @@ export class BillClient {
     return files;
   }
 
-  discard(name: string): Promise<OpenDelivery> {
+  discard(name: string): Promise<Delivery> {
     return this.api.call('DELETE', at('deliveries', name));
   }
 

@@ -2,26 +2,34 @@
  * The API requests of the verbs, over HTTP or in this process on this machine's database. It decides nothing itself.
  * Every method throws Failure if it cannot do its work.
  */
-import type { AllocationRule } from '../../core/cost/allocation.js';
-import type { Budget } from '../../core/budget/budget.js';
 import { Failure } from '../../core/errors.js';
-import type { FxRate } from '../../core/price/fx.js';
-import type { CreditSpec } from '../../core/cost/credit.js';
-import { formatInstant } from '../../core/time.js';
-import type { PeakRule } from '../../core/price/peak.js';
-import type { CreditView } from '../../store/cost/credits.js';
-import type { LeaseJson, LeaseTerms } from '../../store/workload/leases.js';
-import type { AuditEntry, AuditFilter } from '../../store/audit.js';
-import type { BudgetPeriod, BudgetStateJson, StoredState } from '../../store/budget/budgets.js';
-import type { Team } from '../../store/access/organisation.js';
-import type { TeamChange } from '../../application/access/set-team.js';
-import type { StoredFxRate } from '../../store/price/prices.js';
-import type { RecommendationStatus, StoredRecommendation } from '../../store/policy/recommendations.js';
-import type { FxChange } from '../../application/price/set-rates.js';
-import type { CostsAnswer } from '../../store/usage/doubts.js';
-import type { RulePreview } from '../../store/cost/preview.js';
 import { flagOf, type SpendQuery } from '../../core/cost/spend-query.js';
-import type { CostBreakdown, CostBridge } from '../../application/cost/breakdown.js';
+import type {
+  AllocationRule,
+  AuditEntry,
+  AuditFilter,
+  Budget,
+  BudgetPeriod,
+  BudgetState,
+  BudgetStateJson,
+  CostBreakdown,
+  CostBridge,
+  Costs,
+  Credit,
+  CreditView,
+  FxChange,
+  FxRate,
+  FxRates,
+  Lease,
+  LeaseTerms,
+  PeakRule,
+  Recommendation,
+  RecommendationStatus,
+  RulePreview,
+  RuleSet,
+  Team,
+  TeamChange,
+} from '../answers.js';
 import { AccessClient } from './access.js';
 import { ActionClient } from './actions.js';
 import { AdmissionClient } from './admissions.js';
@@ -48,15 +56,8 @@ export type BudgetView = Budget & {
   readonly weighedAt: string | null;
   readonly state: BudgetStateJson | null;
   /** The crossings of that period. */
-  readonly crossings: readonly { readonly kind: string; readonly ratio: string; readonly crossedAt: string }[];
+  readonly crossings: readonly Pick<BudgetState['crossings'][number], 'kind' | 'ratio' | 'crossedAt'>[];
 };
-
-export interface RuleSetView {
-  readonly version: number;
-  readonly rules: readonly AllocationRule[];
-}
-
-type StoredCrossing = BudgetView['crossings'][number] & { readonly periodStart: string };
 
 /** So many budgets are asked for at a time. */
 const AT_ONCE = 8;
@@ -106,7 +107,7 @@ export class Client {
     this.imports = new ImportClient({ api, bills: this.bills, progress, note, wait, isLocal: parts.local !== null });
   }
 
-  costs(query: SpendQuery): Promise<CostsAnswer> {
+  costs(query: SpendQuery): Promise<Costs> {
     return this.api.call('GET', '/v1/costs', { query: wordsOf(query) });
   }
 
@@ -157,11 +158,11 @@ export class Client {
     await this.write('DELETE', at('teams', id));
   }
 
-  rules(): Promise<RuleSetView> {
+  rules(): Promise<RuleSet> {
     return this.api.call('GET', '/v1/rules');
   }
 
-  saveRules(rules: readonly AllocationRule[]): Promise<RuleSetView> {
+  saveRules(rules: readonly AllocationRule[]): Promise<RuleSet> {
     return this.write('PUT', '/v1/rules', { rules });
   }
 
@@ -171,30 +172,28 @@ export class Client {
   }
 
   /** Exchange rates by day, of one currency or of all. */
-  fx(currency: string | null): Promise<readonly StoredFxRate[]> {
+  fx(currency: string | null): Promise<readonly FxRate[]> {
     return this.api.list('/v1/fx', Infinity, { currency });
   }
 
   /** Adds or corrects rates; `source` says where they come from. */
-  saveFx(rates: readonly FxRate[], source: string): Promise<FxChange> {
+  saveFx(rates: FxRates['rates'], source: string): Promise<FxChange> {
     return this.write('PUT', '/v1/fx', { rates, source });
   }
 
-  leases(team: string | null): Promise<readonly LeaseJson[]> {
+  leases(team: string | null): Promise<readonly Lease[]> {
     return this.api.list('/v1/leases', Infinity, { team });
   }
 
-  giveLease(id: string, { expiresAt, ...terms }: LeaseTerms): Promise<LeaseJson> {
-    return this.api.call('PUT', at('leases', id), {
-      json: { ...terms, expiresAt: expiresAt === null ? null : formatInstant(expiresAt) },
-    });
+  giveLease(id: string, terms: LeaseTerms): Promise<Lease> {
+    return this.api.call('PUT', at('leases', id), { json: terms });
   }
 
-  renewLease(id: string, expiresAt: number): Promise<LeaseJson> {
-    return this.api.call('POST', `${at('leases', id)}/renew`, { json: { expiresAt: formatInstant(expiresAt) } });
+  renewLease(id: string, expiresAt: string): Promise<Lease> {
+    return this.api.call('POST', `${at('leases', id)}/renew`, { json: { expiresAt } });
   }
 
-  endLease(id: string): Promise<LeaseJson> {
+  endLease(id: string): Promise<Lease> {
     return this.api.call('DELETE', at('leases', id));
   }
 
@@ -203,7 +202,7 @@ export class Client {
   }
 
   /** Replaces all credits. */
-  async saveCredits(credits: readonly CreditSpec[]): Promise<readonly CreditView[]> {
+  async saveCredits(credits: readonly Credit[]): Promise<readonly CreditView[]> {
     await this.write('PUT', '/v1/credits', { credits });
     return this.credits();
   }
@@ -222,17 +221,13 @@ export class Client {
   }: {
     readonly team: string | null;
     readonly status: RecommendationStatus;
-  }): Promise<readonly StoredRecommendation[]> {
+  }): Promise<readonly Recommendation[]> {
     return this.api.list('/v1/recommendations', Infinity, { team, status });
   }
 
   /** Newest first. */
-  audit(limit: number, { from, to, ...filter }: AuditFilter = {}): Promise<readonly AuditEntry[]> {
-    const instants = {
-      from: from === undefined ? null : formatInstant(from),
-      to: to === undefined ? null : formatInstant(to),
-    };
-    return this.api.list('/v1/audit', limit, { ...filter, ...instants });
+  audit(limit: number, filter: AuditFilter = {}): Promise<readonly AuditEntry[]> {
+    return this.api.list('/v1/audit', limit, filter);
   }
 
   /** Changes something, and waits for what follows from it. */
@@ -244,7 +239,7 @@ export class Client {
 
   private async viewOf(budget: Budget): Promise<BudgetView> {
     const stored = await this.api
-      .call<StoredState & { crossings: StoredCrossing[] }>('GET', `${at('budgets', budget.id)}/state`)
+      .call<BudgetState>('GET', `${at('budgets', budget.id)}/state`)
       .catch((error: unknown) => {
         // Not evaluated yet.
         if (error instanceof Failure && error.kind === 'missing') return null;

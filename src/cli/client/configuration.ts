@@ -1,14 +1,9 @@
 /**
  * The API requests of the verbs for budgets as code: reading the configuration, planning a change, and applying it.
  */
-import type { Change, Sections } from '../../core/changes.js';
+import type { Sections } from '../../core/changes.js';
+import type { ConfigurationPlan } from '../answers.js';
 import type { Api } from './api.js';
-
-export interface Plan {
-  /** The revision of the state to which the changes apply. */
-  readonly revision: string;
-  readonly changes: readonly Change[];
-}
 
 /** As it was read: checked by the API. */
 export type Configuration = Readonly<Record<string, unknown>>;
@@ -24,7 +19,7 @@ export class ConfigurationClient {
   }
 
   /** @throws Failure invalid naming every problem, by its path in the document */
-  plan(configuration: Configuration, prune: boolean): Promise<Plan> {
+  plan(configuration: Configuration, prune: boolean): Promise<ConfigurationPlan> {
     return this.api.call('POST', '/v1/configuration/plan', { json: { configuration, prune } });
   }
 
@@ -40,9 +35,9 @@ export class ConfigurationClient {
       replaces,
       override,
     }: { readonly prune: boolean; readonly replaces: string; readonly override: string | null },
-  ): Promise<Plan> {
+  ): Promise<ConfigurationPlan> {
     const json = { configuration, prune, replaces, override };
-    const applied = await this.api.call<Plan>('PUT', '/v1/configuration', { json });
+    const applied = await this.api.call<ConfigurationPlan>('PUT', '/v1/configuration', { json });
     await this.wait();
     return applied;
   }

@@ -6,10 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import path from 'node:path';
 import { Failure } from '../../core/errors.js';
-import type { ImportedFile, ImportedPrices } from '../../core/ports.js';
-import type { PriceVersion } from '../../store/price/price-version.js';
-import type { StoredImport, StoredReject } from '../../store/usage/rejects.js';
-import type { UndoneImport } from '../../store/usage/undo.js';
+import type { Import, ImportedFile, ImportedPrices, PriceVersion, Reject, UndoneImport } from '../answers.js';
 import type { Progress } from '../progress.js';
 import { WrongUse } from '../usage-error.js';
 import { at, type Api } from './api.js';
@@ -92,7 +89,7 @@ export class ImportClient {
   }
 
   /** Newest first. */
-  list(limit: number): Promise<readonly StoredImport[]> {
+  list(limit: number): Promise<readonly Import[]> {
     return this.parts.api.list('/v1/imports', limit);
   }
 
@@ -105,7 +102,7 @@ export class ImportClient {
   }
 
   /** The rejects of one import, or of all, newest import first. */
-  rejects(importId: string | null, limit: number): Promise<readonly StoredReject[]> {
+  rejects(importId: string | null, limit: number): Promise<readonly Reject[]> {
     return this.parts.api.list(importId === null ? '/v1/rejects' : `${at('imports', importId)}/rejects`, limit);
   }
 

@@ -2,10 +2,7 @@
  * The API requests of the verbs for policies. The server that applies a document validates it, against its own
  * policies.
  */
-import type { Problem } from '../../core/errors.js';
-import type { PolicyDocument } from '../../core/policy/document.js';
-import type { PolicyDescription } from '../../core/policy/description.js';
-import type { StoredPolicy } from '../../store/policy/policies.js';
+import type { PolicyCheck, PolicyDescription, StoredPolicy } from '../answers.js';
 import { at, type Api } from './api.js';
 
 export interface PolicyList {
@@ -13,13 +10,6 @@ export interface PolicyList {
   readonly policies: readonly PolicyDescription[];
   /** The documents in force. */
   readonly documents: readonly StoredPolicy[];
-}
-
-export interface PolicyCheck {
-  readonly valid: boolean;
-  readonly problems: readonly Problem[];
-  /** With defaults filled in; null if it is not valid. */
-  readonly document: PolicyDocument | null;
 }
 
 export class PolicyClient {

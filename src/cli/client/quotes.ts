@@ -1,17 +1,8 @@
 /**
  * The API requests of the verbs for quotes and reservations.
  */
-import type { NoQuote } from '../../core/quote/close.js';
-import type { QuoteAnswer, WholeQuestion } from '../../planning/quoting.js';
-import type { StoredReservation } from '../../store/budget/reservations.js';
+import type { NoQuote, Quote, QuoteRequest, Reservation, ReservationRequest } from '../answers.js';
 import { ApiFailure, at, type Api } from './api.js';
-
-export interface Reserving extends Pick<WholeQuestion, 'request' | 'tags'> {
-  readonly team: string;
-  /** Null: as long as the run takes. */
-  readonly holdHours: number | null;
-  readonly reason: string;
-}
 
 export class QuoteClient {
   constructor(
@@ -20,9 +11,9 @@ export class QuoteClient {
   ) {}
 
   /** A quote without a price is an answer too. */
-  async quote({ request, team, tags, placement }: WholeQuestion): Promise<QuoteAnswer | NoQuote> {
+  async quote(question: QuoteRequest): Promise<Quote | NoQuote> {
     try {
-      return await this.api.call('POST', '/v1/quotes', { json: { ...request, team, tags, placement } });
+      return await this.api.call('POST', '/v1/quotes', { json: question });
     } catch (error) {
       if (error instanceof ApiFailure && error.document?.['quote'] !== undefined)
         return error.document['quote'] as NoQuote;
@@ -30,10 +21,8 @@ export class QuoteClient {
     }
   }
 
-  async reserve({ request, ...rest }: Reserving): Promise<StoredReservation> {
-    const reservation = await this.api.call<StoredReservation>('POST', '/v1/reservations', {
-      json: { ...request, ...rest },
-    });
+  async reserve(wish: ReservationRequest): Promise<Reservation> {
+    const reservation = await this.api.call<Reservation>('POST', '/v1/reservations', { json: wish });
     await this.wait();
     return reservation;
   }
@@ -45,12 +34,12 @@ export class QuoteClient {
   }: {
     readonly team: string | null;
     readonly active: boolean;
-  }): Promise<readonly StoredReservation[]> {
+  }): Promise<readonly Reservation[]> {
     return this.api.list('/v1/reservations', Infinity, { team, active });
   }
 
-  async release(id: string): Promise<StoredReservation> {
-    const reservation = await this.api.call<StoredReservation>('DELETE', at('reservations', id));
+  async release(id: string): Promise<Reservation> {
+    const reservation = await this.api.call<Reservation>('DELETE', at('reservations', id));
     await this.wait();
     return reservation;
   }

@@ -1,9 +1,8 @@
 /**
  * The API requests of the verb for bills and accruals.
  */
-import { changeSettling, type Settling } from '../../core/bill/settling.js';
-import type { StoredRate } from '../../store/price/learned-rates.js';
-import type { StoredVariance, VarianceTotal } from '../../store/bill/variances.js';
+import { changeSettling } from '../../core/bill/settling.js';
+import type { LearnedRate, StoredReconciliationSettings, Variance, VarianceTotal } from '../answers.js';
 import type { Api } from './api.js';
 
 export interface VarianceQuestion {
@@ -12,20 +11,14 @@ export interface VarianceQuestion {
 }
 
 export interface VarianceList {
-  readonly rows: readonly StoredVariance[];
+  readonly rows: readonly Variance[];
   readonly totals: readonly VarianceTotal[];
 }
 
 export interface LearnedRateList {
   /** Whether they correct accruals. */
   readonly applied: boolean;
-  readonly rates: readonly StoredRate[];
-}
-
-interface Settings {
-  readonly learnRates: boolean;
-  readonly threshold: { readonly ratio: string; readonly amount: string };
-  readonly settling: Settling;
+  readonly rates: readonly LearnedRate[];
 }
 
 export class ReconciliationClient {
@@ -44,12 +37,12 @@ export class ReconciliationClient {
 
   /** Newest period first. */
   async rates(): Promise<LearnedRateList> {
-    const { learnRates } = await this.api.call<Settings>('GET', '/v1/reconciliation/settings');
+    const { learnRates } = await this.api.call<StoredReconciliationSettings>('GET', '/v1/reconciliation/settings');
     return { applied: learnRates, rates: await this.api.list('/v1/reconciliation/rates') };
   }
 
-  async withdraw(id: string): Promise<StoredRate> {
-    const withdrawn = await this.api.call<StoredRate>(
+  async withdraw(id: string): Promise<LearnedRate> {
+    const withdrawn = await this.api.call<LearnedRate>(
       'POST',
       `/v1/reconciliation/rates/${encodeURIComponent(id)}/withdraw`,
     );
@@ -58,15 +51,15 @@ export class ReconciliationClient {
   }
 
   async setApplied(on: boolean): Promise<LearnedRateList> {
-    const { threshold } = await this.api.call<Settings>('GET', '/v1/reconciliation/settings');
+    const { threshold } = await this.api.call<StoredReconciliationSettings>('GET', '/v1/reconciliation/settings');
     await this.api.call('PUT', '/v1/reconciliation/settings', { json: { learnRates: on, threshold } });
     await this.wait();
     return this.rates();
   }
 
   /** Changes how long bills settle: `10`, or `AWS=7` of one provider. */
-  async settle(change: string): Promise<Settling> {
-    const settings = await this.api.call<Settings>('GET', '/v1/reconciliation/settings');
+  async settle(change: string): Promise<StoredReconciliationSettings['settling']> {
+    const settings = await this.api.call<StoredReconciliationSettings>('GET', '/v1/reconciliation/settings');
     const settling = changeSettling(settings.settling, change);
     await this.api.call('PUT', '/v1/reconciliation/settings', { json: { ...settings, settling } });
     await this.wait();

@@ -3,7 +3,7 @@
  */
 import { Failure } from '../../core/errors.js';
 import type { Report } from '../../core/report/report.js';
-import type { ReportTime } from '../../core/report/schedule.js';
+import type { ReportSchedule } from '../answers.js';
 import type { Api } from './api.js';
 
 export class ReportClient {
@@ -31,11 +31,11 @@ export class ReportClient {
     });
   }
 
-  schedule(): Promise<ReportTime> {
+  schedule(): Promise<ReportSchedule> {
     return this.api.call('GET', '/v1/reports/schedule');
   }
 
-  setSchedule(time: ReportTime): Promise<ReportTime> {
+  setSchedule(time: ReportSchedule): Promise<ReportSchedule> {
     return this.api.call('PUT', '/v1/reports/schedule', { json: time });
   }
 }

@@ -1,17 +1,15 @@
 /**
  * The API requests of the verb for savings.
  */
-import type { SavingDetail, SavingTotals, StoredHour, StoredSaving } from '../../store/saving/ledger.js';
+import type { Saving, SavingDetail, SavingHour, SavingTotals } from '../answers.js';
 import { at, type Api } from './api.js';
 
-type Shown<T extends StoredSaving> = Omit<T, 'place'>;
-
 export interface SavingList {
-  readonly savings: readonly Shown<StoredSaving>[];
+  readonly savings: readonly Saving[];
   readonly totals: SavingTotals;
 }
 
-export type SavingStory = Shown<SavingDetail> & { readonly ledger: readonly StoredHour[] };
+export type SavingStory = Omit<SavingDetail, 'ledger'> & { readonly ledger: readonly SavingHour[] };
 
 export class SavingClient {
   constructor(private readonly api: Api) {}
@@ -27,17 +25,10 @@ export class SavingClient {
   /** With every hour. */
   async show(action: string): Promise<SavingStory> {
     const path = at('savings', action);
-    const hours: StoredHour[] = [];
+    const hours: SavingHour[] = [];
     const cursors = this.api.cursors(path);
     for (let cursor: string | null = null; ; ) {
-      const {
-        ledger,
-        ...saving
-      }: Shown<SavingDetail> & { ledger: { items: StoredHour[]; nextCursor: string | null } } = await this.api.call(
-        'GET',
-        path,
-        { query: { limit: 1000, cursor } },
-      );
+      const { ledger, ...saving } = await this.api.call<SavingDetail>('GET', path, { query: { limit: 1000, cursor } });
       hours.push(...ledger.items);
       cursor = cursors.after(ledger.nextCursor);
       if (cursor === null) return { ...saving, ledger: hours };

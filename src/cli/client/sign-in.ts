@@ -1,19 +1,8 @@
 /**
  * The caller's identity as the server knows it.
  */
+import type { SignedIn } from '../answers.js';
 import type { Api } from './api.js';
-
-/** As GET /session tells it. */
-export interface SignedIn {
-  readonly kind: 'key' | 'user';
-  readonly id: string;
-  readonly name: string;
-  /** Null: a key that was given its scopes one by one. */
-  readonly role: string | null;
-  readonly scopes: readonly string[];
-  /** Null: all. */
-  readonly teams: readonly string[] | null;
-}
 
 export class SignInClient {
   constructor(private readonly api: Api) {}

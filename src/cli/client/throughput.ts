@@ -1,15 +1,8 @@
 /**
  * The API requests of the verb for throughputs.
  */
-import { formatInstant } from '../../core/time.js';
-import type { ThroughputAnswer, ThroughputQuestion } from '../../planning/throughput/question.js';
-import type { MeasurementJson, NewMeasurement } from '../../store/workload/measurements.js';
+import type { NewMeasurement, ThroughputMeasurement, ThroughputPrediction, ThroughputQuestion } from '../answers.js';
 import { at, type Api } from './api.js';
-
-export interface Handed extends Omit<NewMeasurement, 'measuredAt'> {
-  /** Epoch milliseconds; null: now. */
-  readonly measuredAt: number | null;
-}
 
 const PAGE = 1000;
 
@@ -23,21 +16,15 @@ export class ThroughputClient {
   }: {
     readonly team: string | null;
     readonly model: string | null;
-  }): Promise<readonly MeasurementJson[]> {
+  }): Promise<readonly ThroughputMeasurement[]> {
     return this.api.list('/v1/throughput-measurements', Infinity, { team, model });
   }
 
   /** How many were taken. */
-  async add(team: string, handed: readonly Handed[]): Promise<number> {
+  async add(team: string, handed: readonly NewMeasurement[]): Promise<number> {
     let taken = 0;
     for (let first = 0; first < handed.length; first += PAGE) {
-      const measurements = handed
-        .slice(first, first + PAGE)
-        .map(({ gpu, measuredAt, ...one }) => ({
-          ...one,
-          gpuModel: gpu,
-          measuredAt: measuredAt === null ? null : formatInstant(measuredAt),
-        }));
+      const measurements = handed.slice(first, first + PAGE);
       taken += (
         await this.api.call<{ accepted: number }>('POST', '/v1/throughput-measurements', {
           json: { team, measurements },
@@ -51,14 +38,7 @@ export class ThroughputClient {
     await this.api.call('DELETE', at('throughput-measurements', id));
   }
 
-  predict({ samples, provider, region, ...question }: ThroughputQuestion): Promise<ThroughputAnswer> {
-    return this.api.call('POST', '/v1/throughput-predictions', {
-      json: {
-        ...question,
-        ...(samples === null ? {} : { samples }),
-        ...(provider === null ? {} : { provider }),
-        ...(region === null ? {} : { region }),
-      },
-    });
+  predict(question: ThroughputQuestion): Promise<ThroughputPrediction> {
+    return this.api.call('POST', '/v1/throughput-predictions', { json: question });
   }
 }

@@ -3,9 +3,8 @@
  * limits.
  */
 import { Option, type Command } from 'commander';
-import type { ActionJson, ActionStory } from '../../store/action/action-json.js';
-import type { StoredStop } from '../../store/action/safety.js';
-import { STATES, type Decision, type LimitsView } from '../client/actions.js';
+import type { Action, ActionStory, BindingLimits, Stop } from '../answers.js';
+import { STATES, type Decision } from '../client/actions.js';
 import { isLeftToPeople } from '../../core/action/acting.js';
 import { NO_CAPACITY, waitOf, type ActionState } from '../../core/action/action.js';
 import { count } from '../flags.js';
@@ -98,7 +97,7 @@ Examples:
     });
 }
 
-const isUndone = ({ state }: ActionJson): boolean => state === 'refused' || state === 'failed';
+const isUndone = ({ state }: Action): boolean => state === 'refused' || state === 'failed';
 
 /** Whether something stands against it that the guard would refuse; what nothing carries out is a person's to do. */
 const isObstructed = (recommendation: Decision['recommendation']): boolean =>
@@ -224,7 +223,7 @@ const TITLES: readonly Title[] = [
   { title: 'why', below: true },
 ];
 
-const row = (one: ActionJson): (string | null)[] => [
+const row = (one: Action): (string | null)[] => [
   one.id,
   one.team,
   one.effect.kind,
@@ -239,7 +238,7 @@ const row = (one: ActionJson): (string | null)[] => [
 const WAITS: Readonly<Record<string, string>> = { [NO_CAPACITY]: 'waits for capacity' };
 
 /** With what it waits for, where that is known. */
-function stateText(one: ActionJson): string {
+function stateText(one: Action): string {
   const wait = WAITS[waitOf(one) ?? ''];
   return wait === undefined ? one.state : `${one.state}, ${wait}`;
 }
@@ -283,7 +282,7 @@ function storyText(action: ActionStory): string {
   ].join('\n');
 }
 
-const stopsText = (stops: readonly StoredStop[]): string =>
+const stopsText = (stops: readonly Stop[]): string =>
   table(
     ['stopped', 'since', 'by', 'why'],
     stops.map(({ scope, name, setAt, setBy, reason }) => [
@@ -295,7 +294,7 @@ const stopsText = (stops: readonly StoredStop[]): string =>
     'Nothing is stopped.\n',
   );
 
-const limitsText = ({ limits }: LimitsView): string =>
+const limitsText = ({ limits }: BindingLimits): string =>
   table(
     ['limit', 'holds'],
     Object.entries(limits).map(([name, value]) => [

@@ -1,6 +1,6 @@
 /** bursar admissions: launches that the admission webhook refused or warned about. */
 import type { Command } from 'commander';
-import type { StoredAdmission } from '../../store/budget/admissions.js';
+import type { Admission } from '../answers.js';
 import { count, day } from '../flags.js';
 import type { Session } from '../session.js';
 import { table } from '../table.js';
@@ -53,7 +53,7 @@ const rowOf = ({
   warned,
   lastAt,
   message,
-}: StoredAdmission): (string | number | null)[] => [
+}: Admission): (string | number | null)[] => [
   on,
   team,
   cluster,

@@ -11,9 +11,8 @@ import {
   type AlertState,
   type Severity,
 } from '../../core/alert/alert.js';
-import type { Mute } from '../../core/alert/routes.js';
 import { formatInstant } from '../../core/time.js';
-import type { AlertJson, AlertStory } from '../../application/alert/alert-json.js';
+import type { Alert, AlertStory, Mute } from '../answers.js';
 import { instant, whole } from '../flags.js';
 import type { Session } from '../session.js';
 import { table } from '../table.js';
@@ -157,7 +156,7 @@ const mutesText = (mutes: readonly Mute[]): string =>
 
 const TITLES = ['id', 'at', 'severity', 'kind', 'team', 'state', 'what', 'answered by'];
 
-const row = ({ id, madeAt, severity, kind, team, state, silence, title, answer }: AlertJson): (string | null)[] => [
+const row = ({ id, madeAt, severity, kind, team, state, silence, title, answer }: Alert): (string | null)[] => [
   id,
   madeAt.slice(0, 16),
   severity,

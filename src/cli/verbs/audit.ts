@@ -2,7 +2,8 @@
  * bursar audit: the entries, their verification, and the stream to a collector.
  */
 import { InvalidArgumentError, type Command } from 'commander';
-import type { AuditCheck, AuditFilter } from '../../store/audit.js';
+import type { AuditCheck, AuditFilter } from '../answers.js';
+import { formatInstant } from '../../core/time.js';
 import { count, instant } from '../flags.js';
 import type { Session } from '../session.js';
 import { table } from '../table.js';
@@ -22,6 +23,8 @@ function seqOf(text: string): string {
   return text;
 }
 
+const moment = (text: string): string => formatInstant(instant(text));
+
 export function addAudit(program: Command, session: Session): void {
   const audit = program
     .command('audit')
@@ -38,8 +41,8 @@ export function addAudit(program: Command, session: Session): void {
     .option('--actor <who>', 'only of this actor: key:0a1b2c3d4e5f, user:ada, cli:root')
     .option('--verb <verb>', 'only this verb: key.create')
     .option('--target <target>', 'only on this target')
-    .option('--from <time>', 'from this time on', instant)
-    .option('--to <time>', 'before this time', instant)
+    .option('--from <time>', 'from this time on', moment)
+    .option('--to <time>', 'before this time', moment)
     .addHelpText('after', '\nExample:\n  bursar audit --verb key.create --from 2026-11-01')
     .action(async ({ limit, ...filter }: AuditFilter & { limit: number }) => {
       const entries = await (await session.client()).audit(limit, filter);

@@ -2,9 +2,8 @@
  * bursar deliveries, commitments: bills in several files, and the use of commitments.
  */
 import type { Command } from 'commander';
-import type { CommitmentReport } from '../../core/bill/commitments.js';
 import { parseDay } from '../../core/time.js';
-import type { OpenDelivery } from '../../store/usage/deliveries.js';
+import type { CommitmentReport, Delivery } from '../answers.js';
 import type { Session } from '../session.js';
 import { grouped, percent, shortAmount, table } from '../table.js';
 import { WrongUse } from '../usage-error.js';
@@ -85,7 +84,7 @@ function day(text: string): string {
   return text;
 }
 
-function deliveriesText(deliveries: readonly OpenDelivery[]): string {
+function deliveriesText(deliveries: readonly Delivery[]): string {
   return table(
     ['delivery', 'source', 'format', 'opened', 'file', 'bytes'],
     deliveries.flatMap(({ name, source, format, openedAt, files }) =>

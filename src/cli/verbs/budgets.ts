@@ -15,7 +15,7 @@ import {
 } from '../../core/budget/budget.js';
 import { periodName, type PeriodKind } from '../../core/time.js';
 import { CHARGE_CATEGORIES, TERMS, type ChargeCategory, type Term } from '../../core/usage.js';
-import type { BudgetPeriod, BudgetStateJson } from '../../store/budget/budgets.js';
+import type { BudgetPeriod, BudgetStateJson } from '../answers.js';
 import type { BudgetView, Client } from '../client/client.js';
 import { completedBy } from '../completing.js';
 import { amount, pair, repeated } from '../flags.js';

@@ -3,10 +3,10 @@
  * first, and exactly the shown plan is applied, all or nothing.
  */
 import type { Command } from 'commander';
-import { canonical, type Change, type Section } from '../../core/changes.js';
+import { canonical, type Section } from '../../core/changes.js';
 import { Failure, invalid, type Problem } from '../../core/errors.js';
 import { ApiFailure } from '../client/api.js';
-import type { Plan } from '../client/configuration.js';
+import type { ConfigurationChange, ConfigurationPlan } from '../answers.js';
 import type { Folder } from '../configuration-folder.js';
 import type { Session } from '../session.js';
 import { printable } from '../table.js';
@@ -103,7 +103,7 @@ async function read(file: string): Promise<Folder> {
   return (await import('../configuration-folder.js')).readFolder(file);
 }
 
-async function planned(session: Session, folder: Folder, prune: boolean): Promise<Plan> {
+async function planned(session: Session, folder: Folder, prune: boolean): Promise<ConfigurationPlan> {
   const { configuration } = await session.client();
   const plan = await configuration.plan(folder.configuration, prune).catch((error: unknown) => {
     throw located(error, folder);
@@ -113,7 +113,7 @@ async function planned(session: Session, folder: Folder, prune: boolean): Promis
 }
 
 /** The plan is shown where the question is asked: beside the answer. */
-async function agreed({ context, json }: Session, plan: Plan): Promise<boolean> {
+async function agreed({ context, json }: Session, plan: ConfigurationPlan): Promise<boolean> {
   if (context.ask === undefined || json)
     throw new WrongUse('there is no terminal to ask on: look at bursar diff, then use --yes');
   context.stderr.write(planText(plan));
@@ -139,7 +139,7 @@ function located(error: unknown, folder: Folder): unknown {
   return new Failure(error.kind, error.message, problems);
 }
 
-const MARKS: Readonly<Record<Change['kind'], string>> = { add: '+', change: '~', remove: '-' };
+const MARKS: Readonly<Record<ConfigurationChange['kind'], string>> = { add: '+', change: '~', remove: '-' };
 const NAMES: Readonly<Record<Section, string>> = {
   teams: 'team',
   rules: 'rules',
@@ -150,7 +150,7 @@ const NAMES: Readonly<Record<Section, string>> = {
   routes: 'routes',
 };
 
-function planText({ changes }: Plan): string {
+function planText({ changes }: ConfigurationPlan): string {
   if (changes.length === 0) return 'There is nothing to change.\n';
   const lines = changes.flatMap((change) => [
     `${MARKS[change.kind]} ${NAMES[change.section]}${change.id === null ? '' : ` ${change.id}`}${change.section === 'policies' && change.kind === 'remove' ? ' (is paused)' : ''}`,
@@ -160,7 +160,7 @@ function planText({ changes }: Plan): string {
 }
 
 /** The fields that differ. */
-function detailOf({ kind, before, after }: Change): string[] {
+function detailOf({ kind, before, after }: ConfigurationChange): string[] {
   if (kind === 'remove') return [];
   const [old, wanted] = [fieldsOf(before), fieldsOf(after)];
   return [...new Set([...Object.keys(old), ...Object.keys(wanted)])]
@@ -178,7 +178,7 @@ const fieldsOf = (value: unknown): Readonly<Record<string, unknown>> =>
       ? Object.fromEntries(value.map((item, at) => [`[${at}]`, item as unknown]))
       : (value as Readonly<Record<string, unknown>>);
 
-function countText(changes: readonly Change[]): string {
-  const count = (kind: Change['kind']): number => changes.filter((one) => one.kind === kind).length;
+function countText(changes: readonly ConfigurationChange[]): string {
+  const count = (kind: ConfigurationChange['kind']): number => changes.filter((one) => one.kind === kind).length;
   return `${count('add')} to add, ${count('change')} to change, ${count('remove')} to remove`;
 }

@@ -1,12 +1,10 @@
 /** bursar costs: what was spent, grouped. */
 import { Option, type Command } from 'commander';
-import type { CostsAnswer } from '../../store/usage/doubts.js';
-import type { CostBreakdown, CostBridge } from '../../application/cost/breakdown.js';
 import { sayUnpriced } from '../../core/cost/unpriced.js';
 import { BASES, GROUP_KEYS, OF_DIMENSION, parseSpendQuery, type SpendQuery } from '../../core/cost/spend-query.js';
-import type { BreakdownRow } from '../../core/report/breakdown.js';
 import { EFFECTS } from '../../core/report/bridge.js';
 import { runningDay } from '../../core/time.js';
+import type { CostBreakdown, CostBridge, Costs } from '../answers.js';
 import { completedBy } from '../completing.js';
 import { pair, repeated } from '../flags.js';
 import type { Session } from '../session.js';
@@ -127,7 +125,14 @@ function runsText({ now, before, zone }: Pick<CostBreakdown, 'now' | 'before' | 
 
 function breakdownText(answer: CostBreakdown, at: number): string {
   const { basis, groupBy, now, before, rows, rest } = answer;
-  const cells = ({ currency, cost, before: old, change, share: of, gpuHours }: Omit<BreakdownRow, 'names'>): Cell[] => [
+  const cells = ({
+    currency,
+    cost,
+    before: old,
+    change,
+    share: of,
+    gpuHours,
+  }: Omit<CostBreakdown['rows'][number], 'names'>): Cell[] => [
     { text: shortAmount(cost), bar: rows.length + rest.length < 2 ? null : of },
     shortAmount(old),
     shortAmount(change),
@@ -173,7 +178,7 @@ function bridgeText(answer: CostBridge, at: number): string {
   return `${asOfText(answer)}${spanText(now)}, against ${spanText(before)}${soFar} (${basis})\n${runsText(answer, at)}\n${parts.join('\n')}${none}${gapsText(now, basis, 'this period')}${gapsText(before, basis, 'the period before')}`;
 }
 
-function textOf(spend: CostsAnswer, groups: readonly string[]): string {
+function textOf(spend: Costs, groups: readonly string[]): string {
   const rows = spend.rows.map((row) => [
     ...groups.map((key) => row[key]),
     { text: shortAmount(row.cost), bar: shareOf(row, spend) },
@@ -198,7 +203,7 @@ function totalText({ totals, lacking: { unconverted } }: Pick<CostBreakdown['now
 
 /** The amounts that no total contains, other than GPU-hours without a price. */
 function lackingTexts(
-  { unstated, unbilled, setAside, unconverted, unpriced: withoutPrice }: CostsAnswer['lacking'],
+  { unstated, unbilled, setAside, unconverted, unpriced: withoutPrice }: Costs['lacking'],
   basis: string,
 ): string[] {
   return [
@@ -217,13 +222,13 @@ function lackingTexts(
 }
 
 /** Of the total in its currency; null if there is none to be a share of. */
-function shareOf({ cost, currency }: CostsAnswer['rows'][number], { totals, rows }: CostsAnswer): number | null {
+function shareOf({ cost, currency }: Costs['rows'][number], { totals, rows }: Costs): number | null {
   const total = Number(totals.find((one) => one.currency === currency)?.cost ?? 0);
   return rows.length < 2 || cost === null || total <= 0 ? null : Number(cost) / total;
 }
 
 /** Bills that may still change; those that are final are only counted. */
-function billsText(bills: CostsAnswer['bills']): string {
+function billsText(bills: Costs['bills']): string {
   const unsettled = bills.filter(({ state }) => state !== 'final');
   const final = bills.length - unsettled.length;
   const lines = unsettled.map(

@@ -2,7 +2,7 @@
  * bursar explain: the evaluation of one target, team or budget by every policy, with the reasons.
  */
 import type { Command } from 'commander';
-import type { Explained, ExplainedPolicy, ExplainedRecommendation } from '../../application/policy/explain.js';
+import type { ExplainedPolicy, ExplainedRecommendation, Explanation } from '../answers.js';
 import type { Session } from '../session.js';
 import { paragraph, printable } from '../table.js';
 
@@ -28,7 +28,7 @@ Examples:
     });
 }
 
-const KINDS: Readonly<Record<Explained['kind'], string>> = {
+const KINDS: Readonly<Record<Explanation['kind'], string>> = {
   team: 'a team',
   budget: 'a budget of',
   target: 'a target of',
@@ -36,7 +36,7 @@ const KINDS: Readonly<Record<Explained['kind'], string>> = {
   ambiguous: 'the name of several targets, of',
 };
 
-const textOf = ({ target, kind, team, known, looks, recommended }: Explained): string =>
+const textOf = ({ target, kind, team, known, looks, recommended }: Explanation): string =>
   [
     `${printable(target)}, ${KINDS[kind]}${kind === 'team' ? '' : ` ${printable(team)}`}\n`,
     ...[...known, recommended.message].map((line) => paragraph('  ', line)),

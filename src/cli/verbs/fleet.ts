@@ -4,10 +4,7 @@
  */
 import { Option, type Command } from 'commander';
 import { TARGET_KINDS, type TargetKind } from '../../core/fleet/fleet.js';
-import type { StoredAnomaly } from '../../store/alert/anomalies.js';
-import type { FleetCoverageJson, FleetTargetJson } from '../../store/fleet/fleet-json.js';
-import type { StoredFinding } from '../../store/fleet/health-findings.js';
-import type { EvidenceSource } from '../client/fleet.js';
+import type { Anomaly, FleetCoverage, FleetTarget, HealthFinding, TelemetrySource } from '../answers.js';
 import { listedGroups } from '../../core/fleet/membership.js';
 import { count } from '../flags.js';
 import type { Session } from '../session.js';
@@ -92,15 +89,15 @@ const TITLES: readonly Title[] = [
 ];
 
 interface Placed {
-  readonly one: FleetTargetJson;
+  readonly one: FleetTarget;
   /** A machine of the group above it. */
   readonly isMember: boolean;
 }
 
 /** Each group's machines below it; a machine whose group is not listed stands by itself. */
-export function nested(targets: readonly FleetTargetJson[]): Placed[] {
+export function nested(targets: readonly FleetTarget[]): Placed[] {
   const groupIn = listedGroups(targets);
-  const members = new Map<FleetTargetJson, FleetTargetJson[]>();
+  const members = new Map<FleetTarget, FleetTarget[]>();
   const above = targets.filter((one) => {
     const group = groupIn(one);
     if (group !== null) members.set(group, [...(members.get(group) ?? []), one]);
@@ -112,7 +109,7 @@ export function nested(targets: readonly FleetTargetJson[]): Placed[] {
   ]);
 }
 
-const gpusOf = ({ gpus, replicas }: FleetTargetJson): number | null =>
+const gpusOf = ({ gpus, replicas }: FleetTarget): number | null =>
   gpus === null ? null : gpus * (replicas?.desired ?? 1);
 
 /** Machines and groups, each GPU once: workloads and node pools run on them. */
@@ -128,11 +125,7 @@ function totalText(placed: readonly Placed[]): string {
   return `GPUs of machines and groups: ${total}${unknown === 0 ? '' : `, without ${unknown} of which the number is unknown`}\n`;
 }
 
-function fleetText(
-  targets: readonly FleetTargetJson[],
-  coverage: readonly FleetCoverageJson[] | null,
-  now: number,
-): string {
+function fleetText(targets: readonly FleetTarget[], coverage: readonly FleetCoverage[] | null, now: number): string {
   const placed = nested(targets);
   const rows = placed.map(({ one, isMember }) => [
     isMember ? { text: `└ ${one.target}`, csv: one.target } : one.target,
@@ -155,7 +148,7 @@ function fleetText(
 }
 
 /** `3 of 4` while one is still missing. */
-function replicasText({ replicas }: FleetTargetJson): string | number | null {
+function replicasText({ replicas }: FleetTarget): string | number | null {
   if (replicas === null) return null;
   return replicas.ready === null || replicas.ready === replicas.desired
     ? replicas.desired
@@ -165,10 +158,7 @@ function replicasText({ replicas }: FleetTargetJson): string | number | null {
 const shareText = (spotRatio: number | null): string | null =>
   spotRatio === null ? null : `${percent(spotRatio) ?? ''} spot`;
 
-function coverageLine(
-  { connection, readAt, complete, stale, targets, problems }: FleetCoverageJson,
-  now: number,
-): string {
+function coverageLine({ connection, readAt, complete, stale, targets, problems }: FleetCoverage, now: number): string {
   const age =
     readAt === null
       ? 'was never read'
@@ -191,7 +181,7 @@ function ageText(seconds: number): string {
   return `${Math.floor(seconds)} s`;
 }
 
-function healthText(findings: readonly StoredFinding[], sources: readonly EvidenceSource[]): string {
+function healthText(findings: readonly HealthFinding[], sources: readonly TelemetrySource[]): string {
   const rows = findings.map(({ openedAt, severity, rule, team, resource, gpu, title, clearedAt }) => [
     openedAt.slice(0, 16),
     severity,
@@ -210,7 +200,7 @@ function healthText(findings: readonly StoredFinding[], sources: readonly Eviden
   return `${table(['found', 'severity', 'rule', 'team', 'resource', 'GPU', 'cleared', 'what'], rows, 'There are no such findings.\n')}\n${evidence}`;
 }
 
-function anomalyRow({ foundAt, anomaly }: StoredAnomaly): (string | null)[] {
+function anomalyRow({ foundAt, anomaly }: Anomaly): (string | null)[] {
   const at = foundAt.slice(0, 16);
   return anomaly.kind === 'anomaly'
     ? [

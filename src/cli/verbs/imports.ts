@@ -3,10 +3,7 @@
  */
 import { Option, type Command } from 'commander';
 import { PRICE_FORMATS, USAGE_FORMATS } from '../../core/format-names.js';
-import type { BillOfPeriod, ImportedFile, ImportedPrices } from '../../core/ports.js';
-import type { PriceVersion } from '../../store/price/price-version.js';
-import type { OpenDelivery } from '../../store/usage/deliveries.js';
-import type { UndoneImport } from '../../store/usage/undo.js';
+import type { Delivery, ImportedFile, ImportedPrices, PriceVersion, ReplacedBill, UndoneImport } from '../answers.js';
 import type { FilesToImport, ImportClient, PriceFilter } from '../client/imports.js';
 import { completedBy } from '../completing.js';
 import { count } from '../flags.js';
@@ -257,7 +254,7 @@ const countsTable = (files: readonly Counts[]): string =>
     ]),
   );
 
-const nameOf = ({ provider, account, periodStart, records }: BillOfPeriod): string =>
+const nameOf = ({ provider, account, periodStart, records }: ReplacedBill): string =>
   `the bill of ${provider}${account === null ? '' : ` account ${account}`} from ${periodStart.slice(0, 10)} (${grouped(records)} records)`;
 
 /** Billed totals keep every digit: they are what is compared with the bill. */
@@ -307,7 +304,7 @@ async function firstRejects(imports: ImportClient, files: readonly ImportedFile[
   return parts.join('');
 }
 
-const openText = ({ name, files }: OpenDelivery): string =>
+const openText = ({ name, files }: Delivery): string =>
   `${files.length} file(s) are in the delivery ${name}. They do not count yet: bursar deliveries --commit ${name}\n`;
 
 function afterword({ dryRun, wait }: ImportFlags): string {

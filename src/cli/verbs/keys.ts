@@ -1,8 +1,8 @@
 /** bursar keys, bursar roles: who may call the API. A key's text is printed once, when it is made or rotated. */
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { CUSTOM_ROLE, isRole, ROLES, SCOPES, SCOPE_TEXTS } from '../../core/scopes.js';
-import { DAY_MS, HOUR_MS, MINUTE_MS, parseInstant } from '../../core/time.js';
-import type { KeyWithText } from '../../store/access/keys.js';
+import { CUSTOM_ROLE, isRole, ROLES, SCOPES, SCOPE_TEXTS, type Scope } from '../../core/scopes.js';
+import { DAY_MS, HOUR_MS, MINUTE_MS, formatInstant, parseInstant } from '../../core/time.js';
+import type { CreatedKey } from '../answers.js';
 import { completedBy } from '../completing.js';
 import { repeated } from '../flags.js';
 import type { Session } from '../session.js';
@@ -53,7 +53,7 @@ const SCOPES_HELP = `\nScopes:\n${SCOPES.map((scope) => `  ${scope.padEnd(14)} $
 
 interface CreateOptions {
   readonly role?: string;
-  readonly scope?: string[];
+  readonly scope?: Scope[];
   readonly team?: string[];
   readonly owner?: string;
   readonly expires?: Expiry;
@@ -144,14 +144,14 @@ function addCreate(keys: Command, session: Session): void {
           scopes,
           teams: team ?? null,
           owner,
-          expiresAt: expires === undefined ? null : 'at' in expires ? expires.at : now + expires.after,
+          expiresAt: expires === undefined ? null : formatInstant('at' in expires ? expires.at : now + expires.after),
         }),
       );
     });
 }
 
 /** Prints the text of a key alone on the output, so that it can be piped; what to know of it is a note. */
-function printKey(session: Session, key: KeyWithText): void {
+function printKey(session: Session, key: CreatedKey): void {
   session.print({ key }, () => `${key.text}\n`);
   if (!session.json)
     session.note(`This is key ${key.id} (${key.role ?? key.scopes.join(' ')}). Keep it now: only its hash is stored.`);
@@ -186,9 +186,8 @@ export function addRoles(program: Command, session: Session): void {
     .addOption(scopeFlag())
     .option('--description <text>', 'what it is for')
     .addHelpText('after', `${SCOPES_HELP}\nExample:\n  bursar roles set custom:buyer --scope read --scope approve`)
-    .action(async (name: string, { scope, description }: { scope?: string[]; description?: string }) => {
-      const saved = await (await session.client()).access.saveRole({
-        name,
+    .action(async (name: string, { scope, description }: { scope?: Scope[]; description?: string }) => {
+      const saved = await (await session.client()).access.saveRole(name, {
         scopes: scope ?? [],
         description: description ?? null,
       });

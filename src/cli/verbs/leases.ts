@@ -2,8 +2,8 @@
  * bursar leases: the right of a holder to GPUs until a date.
  */
 import type { Command } from 'commander';
-import { parseInstant } from '../../core/time.js';
-import type { LeaseJson } from '../../store/workload/leases.js';
+import { formatInstant, parseInstant } from '../../core/time.js';
+import type { Lease } from '../answers.js';
 import type { Session } from '../session.js';
 import { table } from '../table.js';
 import { WrongUse } from '../usage-error.js';
@@ -98,16 +98,16 @@ function addGive(leases: Command, session: Session): void {
     });
 }
 
-function timeOf(text: string): number {
+function timeOf(text: string): string {
   const instant = parseInstant(text);
   if (instant === null)
     throw new WrongUse('the lease has problems', [
       { path: '--until', message: `"${text}" is not a time: write 2026-12-01 or 2026-12-01T12:00:00Z` },
     ]);
-  return instant;
+  return formatInstant(instant);
 }
 
-const leasesTable = (leases: readonly LeaseJson[], none = ''): string =>
+const leasesTable = (leases: readonly Lease[], none = ''): string =>
   table(
     ['lease', 'team', 'target', 'holder', 'GPUs', 'since', 'until', 'held'],
     leases.map(({ id, team, target, holder, gpus, startedAt, expiresAt, active }) => [

@@ -3,7 +3,7 @@
  */
 import type { Command } from 'commander';
 import type { Problem } from '../../core/errors.js';
-import type { StoredPolicy } from '../../store/policy/policies.js';
+import type { StoredPolicy } from '../answers.js';
 import type { Session } from '../session.js';
 import { readStructured } from '../structured-file.js';
 import { printable, table } from '../table.js';

@@ -3,11 +3,8 @@
  * without a price says why and exits 1; it never makes one up.
  */
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import type { BudgetVerdict } from '../../core/quote/budget.js';
-import type { NoQuote } from '../../core/quote/close.js';
 import { TERMS, type Term } from '../../core/usage.js';
-import type { PlacedPart, Shortlist } from '../../planning/placement/shortlist.js';
-import type { PlacementQuestion, QuoteAnswer } from '../../planning/quoting.js';
+import type { BudgetVerdict, NoQuote, PlacedPart, PlacementQuestion, Placements, Quote } from '../answers.js';
 import { aboveZero, count, notNegative, pair } from '../flags.js';
 import type { Session } from '../session.js';
 import { printable, table, type Title } from '../table.js';
@@ -141,7 +138,7 @@ async function answer(session: Session, flags: QuoteFlags): Promise<void> {
     networkGib: network ?? null,
   };
   const { quotes } = await session.client();
-  const quote = await quotes.quote({ request, team: team ?? null, tags, placement: placementOf(flags) });
+  const quote = await quotes.quote({ ...request, team: team ?? null, tags, placement: placementOf(flags) });
   if ('unpriced' in quote) {
     session.reportFinding();
     return session.print(quote, () => noQuoteText(quote));
@@ -149,7 +146,7 @@ async function answer(session: Session, flags: QuoteFlags): Promise<void> {
   const reservation =
     hold === undefined || team === undefined
       ? null
-      : await quotes.reserve({ request, tags, team, reason, holdHours: hold === true ? null : hold });
+      : await quotes.reserve({ ...request, tags, team, reason, holdHours: hold === true ? null : hold });
   session.print({ ...quote, reservation }, () =>
     [
       quoteText(quote),
@@ -203,14 +200,14 @@ function tag(text: string, before: Readonly<Record<string, string>> | undefined)
 }
 
 /** What a cost is made of, where there is more than GPUs. */
-function madeOf({ gpu, storage, network }: QuoteAnswer['parts'], storageSku: string | null): string[] {
+function madeOf({ gpu, storage, network }: Quote['parts'], storageSku: string | null): string[] {
   if (storage === null && network === null) return [];
   const held = storage === null ? [] : [`${storage} for storage${storageSku === null ? '' : ` (${storageSku})`}`];
   const sent = network === null ? [] : [`${network} for network`];
   return [`Made of ${[`${gpu} for GPUs`, ...held, ...sent].join(', ')}`];
 }
 
-function quoteText(quote: QuoteAnswer): string {
+function quoteText(quote: Quote): string {
   const {
     cost,
     currency,
@@ -306,7 +303,7 @@ function placesTable(places: readonly Place[]): string {
   return table([...titles, ...(isExplained ? [LOST_BY] : [])], rows);
 }
 
-function budgetsText({ budgets }: QuoteAnswer): string {
+function budgetsText({ budgets }: Quote): string {
   if (budgets === null) return '';
   if (budgets.budgets.length === 0) return `\nNo budget over team ${printable(budgets.team)} covers this.\n`;
   const row = ({
@@ -332,7 +329,7 @@ function budgetsText({ budgets }: QuoteAnswer): string {
   return `\nBudgets of ${printable(budgets.team)}: ${budgets.verdict}\n${table(['budget', 'verdict', 'left', 'after', 'at the end', 'reserved', 'currency', 'until', 'because'], budgets.budgets.map(row))}`;
 }
 
-function placementsText(placements: Shortlist | null): string {
+function placementsText(placements: Placements | null): string {
   if (placements === null) return '';
   const { best, runnersUp, more, refused, assumptions, currency } = placements;
   const places = [...(best === null ? [] : [{ ...best, lost: [] }]), ...runnersUp].map(

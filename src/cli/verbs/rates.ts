@@ -3,8 +3,7 @@
  */
 import path from 'node:path';
 import { InvalidArgumentError, type Command } from 'commander';
-import type { PeakRule } from '../../core/price/peak.js';
-import type { CreditView } from '../../store/cost/credits.js';
+import type { CreditView, PeakRule } from '../answers.js';
 import { readCreditsFile } from '../credits-file.js';
 import { readFx } from '../fx-file.js';
 import { readPeak } from '../peak-file.js';

@@ -1,8 +1,8 @@
 /** bursar recommend: what could be saved. */
 import { Option, type Command } from 'commander';
 import { byLowEnd } from '../../core/policy/recommendation.js';
-import type { RecommendationStatus, StoredRecommendation } from '../../store/policy/recommendations.js';
 import { addDecimal, formatDecimal, parseDecimal, ZERO, type Decimal } from '../../core/decimal.js';
+import type { Recommendation, RecommendationStatus } from '../answers.js';
 import type { Session } from '../session.js';
 import { estimate, money, printable, shortAmount, table, together, type Cell, type Title } from '../table.js';
 
@@ -48,7 +48,7 @@ const TITLES: readonly Title[] = [
   { title: 'why', rest: true },
 ];
 
-function row(one: StoredRecommendation): Cell[] {
+function row(one: Recommendation): Cell[] {
   const { currency, estimatedMonthlySavings: mean, estimatedMonthlyCost: cost } = one;
   const saving = estimate(
     { mean, low: one.estimatedMonthlySavingsLow, high: one.estimatedMonthlySavingsHigh },
@@ -68,7 +68,7 @@ function row(one: StoredRecommendation): Cell[] {
 const inWords = (action: string): string => action.replace(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 
 /** What they save together, by currency, of those of which it is known. */
-function totalText(recommendations: readonly StoredRecommendation[]): string {
+function totalText(recommendations: readonly Recommendation[]): string {
   const sums = new Map<string, Decimal>();
   let unknown = 0;
   for (const { currency, estimatedMonthlySavings: saving } of recommendations) {
@@ -82,7 +82,7 @@ function totalText(recommendations: readonly StoredRecommendation[]): string {
 }
 
 /** What would be lost, and what stands in the way; one note for all recommendations that share it. */
-function notesOf(recommendations: readonly StoredRecommendation[]): string[] {
+function notesOf(recommendations: readonly Recommendation[]): string[] {
   const notes = new Map<string, string[]>();
   const add = (note: string, id: string): void => void notes.set(note, [...(notes.get(note) ?? []), id]);
   for (const { id, risk } of recommendations) if (risk.note !== '') add(`Risk of ~: ${risk.note}`, id);

@@ -2,7 +2,7 @@
  * bursar reconcile: bills compared with accruals, and the rates learned from bills.
  */
 import type { Command } from 'commander';
-import type { StoredVariance } from '../../store/bill/variances.js';
+import type { Variance } from '../answers.js';
 import type { LearnedRateList, VarianceList } from '../client/reconciliation.js';
 import type { Session } from '../session.js';
 import { percent, shortAmount, table } from '../table.js';
@@ -88,7 +88,7 @@ function actionOf({
   return first ?? 'variance';
 }
 
-const sizeOf = ({ variance }: StoredVariance): number => Math.abs(Number(variance ?? 0));
+const sizeOf = ({ variance }: Variance): number => Math.abs(Number(variance ?? 0));
 
 function varianceText({ rows, totals }: VarianceList): string {
   const shown = [...rows]

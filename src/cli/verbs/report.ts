@@ -6,7 +6,8 @@ import { writeFile } from 'node:fs/promises';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { missing } from '../../core/errors.js';
 import { LANGUAGES, readerOf, type Language, type ReportFormat } from '../../core/report/reader.js';
-import { DEFAULT_REPORT_TIME, type ReportTime } from '../../core/report/schedule.js';
+import { DEFAULT_REPORT_TIME } from '../../core/report/schedule.js';
+import type { ReportSchedule } from '../answers.js';
 import type { Session } from '../session.js';
 import { WrongUse } from '../usage-error.js';
 
@@ -101,13 +102,13 @@ Examples:
     .requiredOption('--day <day>', 'day of the following month, 1 to 28', whole)
     .option('--hour <hour>', "hour of that day in the team's zone, 0 to 23", whole, DEFAULT_REPORT_TIME.hour)
     .addHelpText('after', '\nExample:\n  bursar report-schedule set --day 6 --hour 9')
-    .action(async ({ day, hour }: ReportTime) => {
+    .action(async ({ day, hour }: ReportSchedule) => {
       const time = await (await session.client()).reports.setSchedule({ day, hour });
       session.print(time, () => sentenceOf(time));
     });
 }
 
-const sentenceOf = ({ day, hour }: ReportTime): string =>
+const sentenceOf = ({ day, hour }: ReportSchedule): string =>
   `The report of a month is made on day ${day} of the next one, at ${String(hour).padStart(2, '0')}:00 in the team's zone.\n`;
 
 function whole(text: string): number {

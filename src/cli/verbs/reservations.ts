@@ -2,7 +2,7 @@
  * bursar reservations: the budget that is held for future runs.
  */
 import type { Command } from 'commander';
-import type { StoredReservation } from '../../store/budget/reservations.js';
+import type { Reservation } from '../answers.js';
 import type { Session } from '../session.js';
 import { printable, table } from '../table.js';
 
@@ -15,7 +15,7 @@ export function reservationText({
   expiresAt,
   holds,
   tag: { key, value },
-}: StoredReservation): string {
+}: Reservation): string {
   const held = holds.map(({ budget, remaining, currency: of }) => `${budget} ${remaining} ${of}`).join(', ');
   return [
     `${id}: ${amount} ${currency} for team ${team}, ${state}, until ${expiresAt}`,

@@ -2,8 +2,7 @@
  * bursar rules: the rules that assign lines to teams. A change is shown before it is made.
  */
 import type { Command } from 'commander';
-import type { AllocationRule } from '../../core/cost/allocation.js';
-import type { RulePreview, TeamPreview } from '../../store/cost/preview.js';
+import type { AllocationRule, RulePreview, TeamPreview } from '../answers.js';
 import { readRules } from '../rules-file.js';
 import type { Session } from '../session.js';
 import { shortAmount, table } from '../table.js';

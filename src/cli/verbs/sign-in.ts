@@ -4,9 +4,10 @@
  */
 import { InvalidArgumentError, type Command } from 'commander';
 import { denied } from '../../core/errors.js';
+import type { SignedIn } from '../answers.js';
 import { Api } from '../client/api.js';
 import { HttpTransport } from '../client/http.js';
-import { SignInClient, type SignedIn } from '../client/sign-in.js';
+import { SignInClient } from '../client/sign-in.js';
 import { userName, type Session } from '../session.js';
 import { Servers } from '../servers.js';
 import { printable } from '../table.js';

@@ -3,7 +3,7 @@
  * one key, for as long as that key holds.
  */
 import { Option, type Command } from 'commander';
-import type { SlackUser } from '../../store/alert/slack-desk.js';
+import type { SlackUser } from '../answers.js';
 import { completedBy } from '../completing.js';
 import type { Session } from '../session.js';
 import { printable, table } from '../table.js';

@@ -2,13 +2,11 @@
  * bursar throughput: measured throughputs of trainings and services on different GPUs, and predictions from them.
  */
 import { Option, type Command } from 'commander';
-import { parseInstant } from '../../core/time.js';
-import type { ThroughputAnswer } from '../../planning/throughput/question.js';
-import type { MeasurementJson } from '../../store/workload/measurements.js';
+import { formatInstant, parseInstant } from '../../core/time.js';
+import type { NewMeasurement, ThroughputMeasurement, ThroughputPrediction } from '../answers.js';
 import { aboveZero, count } from '../flags.js';
 import type { Session } from '../session.js';
 import { grouped, table } from '../table.js';
-import type { Handed } from '../client/throughput.js';
 import { WrongUse } from '../usage-error.js';
 
 interface PredictFlags {
@@ -145,9 +143,9 @@ function addPredict(throughput: Command, session: Session): void {
           family: family ?? null,
           params: params ?? null,
           nodes: null,
-          samples: samples ?? null,
-          provider: provider ?? null,
-          region: region ?? null,
+          samples,
+          provider,
+          region,
         });
         session.print(answer, () => textOf(answer));
       },
@@ -156,9 +154,9 @@ function addPredict(throughput: Command, session: Session): void {
 
 type Measured = ReturnType<typeof import('../../lab/throughput/run.js')['readMeasurements']>;
 
-function handedOf(rows: Measured['rows'], file: string): Handed[] {
+function handedOf(rows: Measured['rows'], file: string): NewMeasurement[] {
   const problems: { path: string; message: string }[] = [];
-  const handed = rows.map(({ measurement, row }, at): Handed => {
+  const handed = rows.map(({ measurement: { gpu, ...measurement }, row }, at): NewMeasurement => {
     const { peak_mem_mib: peak, measured_at: when } = row;
     const instant = typeof when === 'string' ? parseInstant(when) : null;
     if (when !== undefined && when !== null && instant === null)
@@ -168,15 +166,16 @@ function handedOf(rows: Measured['rows'], file: string): Handed[] {
       });
     return {
       ...measurement,
+      gpuModel: gpu,
       peakMemoryGib: typeof peak === 'number' && peak > 0 ? peak / 1024 : null,
-      measuredAt: instant,
+      measuredAt: instant === null ? null : formatInstant(instant),
     };
   });
   if (problems.length > 0) throw new WrongUse('the measurements cannot be read', problems);
   return handed;
 }
 
-const measuredTable = (all: readonly MeasurementJson[], none = ''): string =>
+const measuredTable = (all: readonly ThroughputMeasurement[], none = ''): string =>
   table(
     ['id', 'team', 'model', 'GPU', 'GPUs', 'batch', 'precision', 'samples/s', 'measured'],
     all.map((one) => [
@@ -203,7 +202,7 @@ function textOf({
   secondsToFinish: time,
   cost,
   price,
-}: ThroughputAnswer): string {
+}: ThroughputPrediction): string {
   const short = (value: number): string => (value >= 1000 ? grouped(Math.round(value)) : value.toPrecision(3));
   const hours = (seconds: number): string => short(seconds / 3600);
   return [

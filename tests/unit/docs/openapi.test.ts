@@ -83,9 +83,9 @@ it('calls its operations in camel case, the verb last, each once', () => {
 });
 
 it('has one shape behind each name of a schema', () => {
-  const read = (path: string, answer: ZodType): DescribedEndpoint => ({
+  const read = (address: string, answer: ZodType): DescribedEndpoint => ({
     method: 'GET',
-    path,
+    path: address,
     summary: 'Reads',
     access: 'read',
     answer,
