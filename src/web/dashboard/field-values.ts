@@ -1,12 +1,11 @@
 /** The values that a field can have, in the reader's language: of policies' parameters and of the settings. */
 import { digest } from '../../core/report/digest.js';
 import { code, shownCode, type CodeGroup } from './format.js';
-import { isKey, reader, say } from './language.js';
-import { FIELD_VALUES } from './texts/settings-fields-chinese.js';
+import { chineseWords, isKey, say } from './language.js';
 
-/** The translation of a text or a name; null: there is none, or the reader reads English. */
-export function inChinese(from: Readonly<Record<string, string>>, key: string): string | null {
-  if (reader.value.language !== 'zh') return null;
+/** The translation of a text or a name; null: there is none, or the reader reads English (no table). */
+export function inChinese(from: Readonly<Record<string, string>> | undefined, key: string): string | null {
+  if (from === undefined) return null;
   // As it is built, a sentence has its digest for a key.
   return [key, digest(key)].flatMap((one) => (Object.hasOwn(from, one) ? [from[one]] : []))[0] ?? null;
 }
@@ -27,5 +26,5 @@ export function choiceOf(field: string, value: unknown): string {
   if (typeof value !== 'string') return shownCode(value);
   const of = VALUE_WORDS[field]?.find((group) => isKey(`${group}.${value}`));
   if (of !== undefined) return code(of, value);
-  return inChinese(FIELD_VALUES[field] ?? {}, value) ?? shownCode(value);
+  return inChinese(chineseWords()?.FIELD_VALUES[field], value) ?? shownCode(value);
 }

@@ -4,21 +4,22 @@
  */
 import { choiceOf, inChinese } from './field-values.js';
 import { words } from './format.js';
-import { say } from './language.js';
+import { chineseWords, say } from './language.js';
 import { place } from './router.js';
-import { DESCRIPTIONS, PARAMETERS } from './texts/policies-chinese.js';
-import { FIELD_NAMES, FIELD_NOTES } from './texts/settings-fields-chinese.js';
 import { FIELD_TITLES } from './texts/settings-fields-english.js';
 
 /** The description of a policy, a parameter or a field; null: it has no translation. */
 export const translated = (text: string): string | null =>
-  inChinese(DESCRIPTIONS, text) ?? inChinese(FIELD_NOTES, text);
+  inChinese(chineseWords()?.DESCRIPTIONS, text) ?? inChinese(chineseWords()?.FIELD_NOTES, text);
 
 const isOnSettings = (): boolean => place.value.page === 'settings';
 
 /** On the pages of the settings a field's own name goes before a parameter's of the same name. */
-export const nameInChinese = (name: string): string | null =>
-  (isOnSettings() ? inChinese(FIELD_NAMES, name) : null) ?? inChinese(PARAMETERS, name) ?? inChinese(FIELD_NAMES, name);
+export function nameInChinese(name: string): string | null {
+  const { FIELD_NAMES: ofFields, PARAMETERS: ofPolicies } = chineseWords() ?? {};
+  const tables = isOnSettings() ? [ofFields, ofPolicies] : [ofPolicies, ofFields];
+  return inChinese(tables[0], name) ?? inChinese(tables[1], name);
+}
 
 export const nameInEnglish = (name: string): string =>
   (isOnSettings() && Object.hasOwn(FIELD_TITLES, name) ? FIELD_TITLES[name] : undefined) ?? words(name);

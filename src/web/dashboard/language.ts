@@ -22,7 +22,9 @@ type Filled<K extends TextKey> = [NamesOf<K>] extends [never]
   ? []
   : [filled: Readonly<Record<NamesOf<K>, string | number>>];
 
-let chinese: typeof import('./chinese.js') | null = null;
+type Chinese = typeof import('./chinese.js');
+
+let chinese: Chinese | null = null;
 
 /** Loads what a language is read in. Until then, and where it cannot be had, texts are English. */
 export async function loadTexts(language: Language): Promise<void> {
@@ -79,5 +81,7 @@ export const joined = (parts: readonly (string | null)[]): string =>
   parts.filter((one) => one !== null).join(say('list.comma'));
 
 /** A sentence of the server in the reader's language; null: only its English is known. */
-export const inReadersWords = (english: string): string | null =>
-  reader.value.language === 'zh' ? (chinese?.inChinese(english) ?? null) : null;
+export const inReadersWords = (english: string): string | null => chineseWords()?.inChinese(english) ?? null;
+
+/** What is said in Chinese; null: the reader reads English, or it is not loaded. */
+export const chineseWords = (): Chinese | null => (reader.value.language === 'zh' ? chinese : null);
