@@ -590,7 +590,7 @@ const settings = (numRuns: number) => ({
   numRuns,
   ...(seed === undefined ? {} : { seed: Number(seed) }),
   // On a busy machine fewer are drawn; so is a smaller example looked for no longer.
-  interruptAfterTimeLimit: limit(25_000),
+  interruptAfterTimeLimit: limit(40_000),
   markInterruptAsFailure: false,
 });
 
