@@ -43,8 +43,6 @@ export const EXPLANATIONS: Readonly<Record<string, string>> = {
   'its purpose: {0}': '其用途：{0}',
 
   // What is known of what was asked about.
-  'nothing is known by the name {0}: no team, budget or target, and no GPU measured within a day':
-    '没有名为 {0} 的已知对象：没有此团队、预算或对象，一天内也没有测量到此 GPU',
   '{0} of {1} are measured': '{1} 的 {0} 有测量',
   'a budget of {0}': '{0} 的预算',
   'no connection knows it; {0} proposes something for it': '没有连接认识它；{0} 对它有提议',

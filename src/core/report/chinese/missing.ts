@@ -30,5 +30,5 @@ export const ABSENCES: Readonly<Record<string, string>> = {
   'no identity provider is set: BURSAR_OIDC_ISSUER names it': '未设置身份提供方：由 BURSAR_OIDC_ISSUER 指定',
   'the kill switch is not on for {0}': '紧急停止未对 {0} 开启',
   'nothing is known by the name {0}: no team, budget or target, and no GPU measured within a day':
-    '没有已知的 {0}：不是团队、预算或目标，一天内也没有测得该名称的 GPU',
+    '没有名为 {0} 的已知对象：没有此团队、预算或对象，一天内也没有测量到此 GPU',
 };
