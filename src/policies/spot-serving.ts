@@ -239,6 +239,12 @@ const group = (name: string, zone: string, term: 'spot' | 'on-demand', ready: nu
     fleet: { ready, booting, minReplicas: 0, maxReplicas: 10, changedAt: AS_OF - HOUR_MS },
     metrics: { [READY_REPLICAS]: minutes(steady(ready, 60)) },
   });
+/** The groups of the examples: on spot in two zones, and on demand. */
+const sizes = (a: number, b: number, onDemand: number): WorkloadView[] => [
+  group('chat-a', 'us-east-1a', 'spot', a),
+  group('chat-b', 'us-east-1b', 'spot', b),
+  group('chat-od', 'us-east-1a', 'on-demand', onDemand),
+];
 const inZones = (isThere: readonly boolean[], groups: readonly WorkloadView[]): PolicyView => {
   const zones = ['us-east-1a', 'us-east-1b'];
   return exampleView({
@@ -267,14 +273,7 @@ export const policy: Policy<Params> = {
     {
       title: 'Three replicas on demand, and spot is there in two zones: spot is added first',
       params: CHAT,
-      view: inZones(
-        [true, true],
-        [
-          group('chat-a', 'us-east-1a', 'spot', 0),
-          group('chat-b', 'us-east-1b', 'spot', 0),
-          group('chat-od', 'us-east-1a', 'on-demand', 3),
-        ],
-      ),
+      view: inZones([true, true], sizes(0, 0, 3)),
       proposes: [
         { action: 'ScaleOut', target: 'chat-a' },
         { action: 'ScaleOut', target: 'chat-b' },
@@ -283,27 +282,13 @@ export const policy: Policy<Params> = {
     {
       title: 'Enough replicas on spot are ready: those on demand go',
       params: CHAT,
-      view: inZones(
-        [true, true],
-        [
-          group('chat-a', 'us-east-1a', 'spot', 2),
-          group('chat-b', 'us-east-1b', 'spot', 2),
-          group('chat-od', 'us-east-1a', 'on-demand', 3),
-        ],
-      ),
+      view: inZones([true, true], sizes(2, 2, 3)),
       proposes: [{ action: 'ScaleIn', target: 'chat-od' }],
     },
     {
       title: 'Spot is gone in both zones: on demand stands in',
       params: CHAT,
-      view: inZones(
-        [false, false],
-        [
-          group('chat-a', 'us-east-1a', 'spot', 0),
-          group('chat-b', 'us-east-1b', 'spot', 0),
-          group('chat-od', 'us-east-1a', 'on-demand', 0),
-        ],
-      ),
+      view: inZones([false, false], sizes(0, 0, 0)),
       proposes: [{ action: 'ScaleOut', target: 'chat-od' }],
     },
     {

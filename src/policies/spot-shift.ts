@@ -29,10 +29,9 @@ import {
   sawOf,
   type Judged,
 } from './estimating/explanations.js';
-import { mayTouch } from './estimating/minutes.js';
 import { gpuHourNanos, monthlyBetween, monthlyCostOf, offerAt } from './estimating/money.js';
 import { replacements } from './estimating/replace.js';
-import { marketOf, recordOf, spotPrices, spotSaving } from './estimating/spot.js';
+import { marketOf, recordOf, sizedOn, spotPrices, spotSaving } from './estimating/spot.js';
 import { spotWord } from './estimating/spot-job.js';
 import {
   evidence,
@@ -91,17 +90,11 @@ const params = z.strictObject({
 type Params = z.infer<typeof params>;
 
 function caseOf(view: PolicyView, one: WorkloadView, given: Params): Case | LeftAlone {
-  const { term, fleet, gpusPerReplica, provider, region, gpuModel } = one;
+  const { provider, region, gpuModel } = one;
   const prices = spotPrices(view, one);
-  if (!mayTouch(one)) return PROTECTED;
-  if (term !== 'spot' && term !== 'on-demand')
-    return leftAlone('other-term', `it runs ${term ?? 'under an unknown term'}`, 'a term of spot or on-demand');
-  if (fleet === null || gpusPerReplica === null)
-    return leftAlone(
-      'size-unknown',
-      'the number of GPUs on which it runs is unknown',
-      'its size, and GPUs of each replica',
-    );
+  const sized = sizedOn(one);
+  if (isLeft(sized)) return sized;
+  const { term, fleet, gpusPerReplica } = sized;
   if (prices === null)
     return leftAlone(
       'no-price',

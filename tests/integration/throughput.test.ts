@@ -160,8 +160,9 @@ describe('the doors of throughputs', async () => {
       secondsToFinish: { expected: 3_600_000 / Number(unpriced['samplesPerSecond']) },
     });
     const [low, middle, high] = [unpriced['low'], unpriced['samplesPerSecond'], unpriced['high']] as number[];
-    // A batch half as large again takes at least as long: from as many samples a second up to 1,200. One measured
-    // point vouches for no single number.
+    // A batch half as large again: as many samples a second, or up to 1,200. Of the 327 doublings of a batch that
+    // tests/fixtures/gavel-throughput holds, 2 % lie above an interval made of one point and one other model. One
+    // measured point vouches for no single number.
     expect(low!).toBeGreaterThan(600);
     expect(low!).toBeLessThan(middle! / 1.02);
     expect(middle!).toBeGreaterThan(780);

@@ -6,10 +6,9 @@
  */
 import type { FleetFacts, LeftAlone, PolicyView, SpotMarket, WorkloadView } from '../../core/policy/policy.js';
 import { MINUTE_MS } from '../../core/time.js';
-import { isLeft, leftAlone, PROTECTED } from './explanations.js';
-import { mayTouch } from './minutes.js';
+import { isLeft, leftAlone } from './explanations.js';
 import { gpuHourNanos, ownOffer } from './money.js';
-import { marketOf, recordOf, type SpotRecord } from './spot.js';
+import { marketOf, recordOf, sizedOn, type SpotRecord } from './spot.js';
 import { isThereNow } from './spot-places.js';
 
 export interface ServingGroup {
@@ -56,16 +55,10 @@ export function groupsOf(view: PolicyView, all: readonly WorkloadView[], given: 
 }
 
 function groupOf(view: PolicyView, one: WorkloadView, given: GroupParams): ServingGroup | LeftAlone {
-  const { term, fleet, gpusPerReplica, provider, region, zone, gpuModel } = one;
-  if (!mayTouch(one)) return PROTECTED;
-  if (term !== 'spot' && term !== 'on-demand')
-    return leftAlone('other-term', `it runs ${term ?? 'under an unknown term'}`, 'a term of spot or on-demand');
-  if (fleet === null || gpusPerReplica === null)
-    return leftAlone(
-      'size-unknown',
-      'the number of GPUs on which it runs is unknown',
-      'its size, and GPUs of each replica',
-    );
+  const { provider, region, zone, gpuModel } = one;
+  const sized = sizedOn(one);
+  if (isLeft(sized)) return sized;
+  const { term, fleet, gpusPerReplica } = sized;
   const places = [zone ?? region, region];
   const offer =
     places.map((at) => ownOffer(view, { ...one, region: at }, term)).find((found) => found !== null) ?? null;

@@ -4,8 +4,17 @@
  * An hour without a reading counts as one without spot, and as the loss of spot where it may have been one: a missing
  * reading never makes spot look better.
  */
-import type { GpuOffer, PolicyView, SpotMarket } from '../../core/policy/policy.js';
+import type {
+  FleetFacts,
+  GpuOffer,
+  LeftAlone,
+  PolicyView,
+  SpotMarket,
+  WorkloadView,
+} from '../../core/policy/policy.js';
 import { DAY_MS, HOUR_MS } from '../../core/time.js';
+import { leftAlone, PROTECTED } from './explanations.js';
+import { mayTouch } from './minutes.js';
 import { EIGHTY_PERCENT, gpuHourNanos, offerAt, ownOffer, type Place } from './money.js';
 
 export interface SpotRecord {
@@ -19,6 +28,23 @@ export interface SpotRecord {
   readonly dailyShares: readonly number[];
   /** The newest ticks up to the view's instant, oldest first. */
   readonly ticks: readonly (boolean | null)[];
+}
+
+/** What a policy of spot has to know of a workload before all else, or why it is left alone. */
+export function sizedOn(
+  one: WorkloadView,
+): { readonly term: 'spot' | 'on-demand'; readonly fleet: FleetFacts; readonly gpusPerReplica: number } | LeftAlone {
+  const { term, fleet, gpusPerReplica } = one;
+  if (!mayTouch(one)) return PROTECTED;
+  if (term !== 'spot' && term !== 'on-demand')
+    return leftAlone('other-term', `it runs ${term ?? 'under an unknown term'}`, 'a term of spot or on-demand');
+  if (fleet === null || gpusPerReplica === null)
+    return leftAlone(
+      'size-unknown',
+      'the number of GPUs on which it runs is unknown',
+      'its size, and GPUs of each replica',
+    );
+  return { term, fleet, gpusPerReplica };
 }
 
 export const marketOf = (
