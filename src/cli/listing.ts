@@ -59,10 +59,13 @@ export const LISTS_SHOWN_ONCE: readonly string[] = ['quote', 'reconcile', 'deliv
 const USUAL_SECONDS = 5;
 const NAMES = ['wide', 'csv', 'watch'] as const;
 
-/** Gives the lists their flags; `keep` hears of them before a verb begins. */
+/** Gives the lists among the program's verbs their flags; `keep` hears of them before a verb begins. */
 export function addListing(program: Command, keep: (listing: Listing) => void): void {
+  const lists = new Set<Command>();
   for (const words of [...LISTS, ...LISTS_SHOWN_ONCE]) {
     const verb = verbOf(program, words);
+    if (verb === undefined) continue;
+    lists.add(verb);
     verb.option('--wide', 'every column, at full width').option('--csv', 'CSV, with every digit');
     if (LISTS.includes(words))
       verb.option('--watch [seconds]', `repeat every this many seconds (${USUAL_SECONDS})`, seconds);
@@ -70,7 +73,7 @@ export function addListing(program: Command, keep: (listing: Listing) => void): 
   program.hook('preAction', (_, verb) => {
     const flags = verb.opts<{ wide?: true; csv?: true; watch?: number | true }>();
     const { wide = false, csv = false, watch } = flags;
-    const isList = isListing(program, verb);
+    const isList = lists.has(verb);
     // What a verb passes on to the API is its own.
     for (const name of NAMES) if (isList) delete flags[name];
     if (program.opts<{ json?: true }>().json === true && (csv || watch !== undefined))
@@ -81,17 +84,11 @@ export function addListing(program: Command, keep: (listing: Listing) => void): 
   });
 }
 
-const isListing = (program: Command, verb: Command): boolean =>
-  [...LISTS, ...LISTS_SHOWN_ONCE].some((words) => verbOf(program, words) === verb);
-
-/** @throws Error for words that no verb has: a name in the lists above is wrong */
-export function verbOf(program: Command, words: string): Command {
-  return words.split(' ').reduce((command, word) => {
-    const found = command.commands.find((one) => one.name() === word);
-    if (found === undefined) throw new Error(`broken invariant: there is no verb ${words}`);
-    return found;
-  }, program);
-}
+/** The verb of the words, where the program has it. */
+export const verbOf = (program: Command, words: string): Command | undefined =>
+  words
+    .split(' ')
+    .reduce<Command | undefined>((command, word) => command?.commands.find((one) => one.name() === word), program);
 
 function seconds(text: string): number {
   const value = Number(text);

@@ -10,42 +10,8 @@ import path from 'node:path';
 import { Command, Help, type Option } from 'commander';
 import type { CliContext } from './context.js';
 import { documentOf, textOf, failureTextOf } from './failures.js';
-import { addListing, verbOf } from './listing.js';
+import { addListing } from './listing.js';
 import { Session } from './session.js';
-import { addActions } from './verbs/actions.js';
-import { addAdmissions } from './verbs/admissions.js';
-import { addAlerts, addMutes } from './verbs/alerts.js';
-import { addBacktests } from './verbs/backtest.js';
-import { addBudgets } from './verbs/budgets.js';
-import { addConfiguration } from './verbs/configuration.js';
-import { addCosts } from './verbs/costs.js';
-import { addDoctor } from './verbs/doctor.js';
-import { addExplain } from './verbs/explain.js';
-import { addFleet } from './verbs/fleet.js';
-import { addImports } from './verbs/imports.js';
-import { addArchive } from './verbs/archive.js';
-import { addAudit } from './verbs/audit.js';
-import { addKeys, addRoles } from './verbs/keys.js';
-import { addRates } from './verbs/rates.js';
-import { addPolicies } from './verbs/policies.js';
-import { addQuote } from './verbs/quote.js';
-import { addBills } from './verbs/bills.js';
-import { addReconcile } from './verbs/reconcile.js';
-import { addReservations } from './verbs/reservations.js';
-import { addReport } from './verbs/report.js';
-import { addRecommendations } from './verbs/recommendations.js';
-import { addRules } from './verbs/rules.js';
-import { addSavings } from './verbs/savings.js';
-import { addSlackUsers } from './verbs/slack-users.js';
-import { addSessions } from './verbs/sessions.js';
-import { addServe } from './verbs/serve.js';
-import { addMcp } from './verbs/mcp.js';
-import { addLeases } from './verbs/leases.js';
-import { addTeams } from './verbs/teams.js';
-import { addCompletion } from './verbs/completion.js';
-import { addOpen } from './verbs/open.js';
-import { addSignIn } from './verbs/sign-in.js';
-import { addThroughput } from './verbs/throughput.js';
 
 export type { CliContext, LocalBursar } from './context.js';
 
@@ -63,7 +29,7 @@ Exit codes: 0 done, 1 the work found a failure, 2 wrong use.`;
 export async function run(argv: readonly string[], context: CliContext): Promise<number> {
   const session = new Session(context);
   try {
-    do await programOf(session).parseAsync([...argv], { from: 'user' });
+    do await (await programOf(session, argv)).parseAsync([...argv], { from: 'user' });
     while (await session.isToRepeat());
     return session.exitCode;
   } catch (error) {
@@ -80,8 +46,11 @@ export async function run(argv: readonly string[], context: CliContext): Promise
 const optionDescription = (option: Option): string =>
   `${new Help().optionDescription(option)}${option.mandatory ? ' (required)' : ''}`;
 
-/** The verbs as the command line has them: for `run`, and for the reference that is made of them. */
-export function programOf(session: Session): Command {
+/**
+ * The verbs as the command line has them: for `run`, and for the reference that is made of them.
+ * @param argv where it names a verb, only the verbs of that verb's file are loaded
+ */
+export async function programOf(session: Session, argv: readonly string[] = []): Promise<Command> {
   const { stdout, stderr } = session.context;
   const program = new Command('bursar')
     .description('Keeps GPU cloud spending inside its budgets: meters, prices, allocates, budgets, recommends, proves.')
@@ -97,99 +66,101 @@ export function programOf(session: Session): Command {
   program.on('option:json', () => {
     session.json = true;
   });
-  for (const add of [
-    addServe,
-    addArchive,
-    addDoctor,
-    addImports,
-    addCosts,
-    addQuote,
-    addReservations,
-    addBudgets,
-    addRecommendations,
-    addActions,
-    addSavings,
-    addFleet,
-    addExplain,
-    addAdmissions,
-    addAlerts,
-    addMutes,
-    addBills,
-    addReconcile,
-    addTeams,
-    addLeases,
-    addThroughput,
-    addRules,
-    addRates,
-    addKeys,
-    addRoles,
-    addSessions,
-    addSlackUsers,
-    addAudit,
-    addPolicies,
-    addConfiguration,
-    addReport,
-    addBacktests,
-    addSignIn,
-    addOpen,
-    addCompletion,
-    addMcp,
-  ])
-    add(program, session);
+  await addVerbs(program, session, argv);
   addListing(program, (listing) => (session.listing = listing));
-  group(program);
   return program;
 }
 
-/** The verbs by what people come for; each verb stands in one group. */
-const GROUPS: Readonly<Record<string, readonly string[]>> = {
-  'Spend and budgets:': [
-    'costs',
-    'budgets',
-    'quote',
-    'reservations',
-    'report',
-    'report-schedule',
-    'reconcile',
-    'commitments',
-    'credits',
-  ],
-  'What runs:': ['fleet', 'health', 'anomalies', 'leases', 'admissions', 'throughput'],
-  'Recommendations and actions:': [
-    'recommend',
-    'explain',
-    'approve',
-    'reject',
-    'actions',
-    'rollback',
-    'savings',
-    'policies',
-    'limits',
-    'stop-all',
-    'backtest',
-  ],
-  'Alerts:': ['alerts', 'mutes'],
-  'Bills, usage and prices:': ['import', 'imports', 'rejects', 'deliveries', 'prices', 'fx', 'peak'],
-  'Budgets as code:': ['diff', 'apply', 'export'],
-  'Teams and access:': ['teams', 'rules', 'keys', 'roles', 'sessions', 'slack-users', 'audit'],
-  'Running Bursar:': [
-    'serve',
-    'migrate',
-    'restored',
-    'archive',
-    'doctor',
-    'login',
-    'logout',
-    'whoami',
-    'open',
-    'completion',
-    'mcp',
-  ],
+/** Adds the verbs of a file. */
+type Register = (program: Command, session: Session) => void;
+
+/** The verbs by what people come for, each with the file that it stands in. */
+const VERBS: Readonly<Record<string, Readonly<Record<string, () => Promise<{ register: Register }>>>>> = {
+  'Spend and budgets:': {
+    costs: () => import('./verbs/costs.js'),
+    budgets: () => import('./verbs/budgets.js'),
+    quote: () => import('./verbs/quote.js'),
+    reservations: () => import('./verbs/reservations.js'),
+    report: () => import('./verbs/report.js'),
+    'report-schedule': () => import('./verbs/report.js'),
+    reconcile: () => import('./verbs/reconcile.js'),
+    commitments: () => import('./verbs/bills.js'),
+    credits: () => import('./verbs/rates.js'),
+  },
+  'What runs:': {
+    fleet: () => import('./verbs/fleet.js'),
+    health: () => import('./verbs/fleet.js'),
+    anomalies: () => import('./verbs/fleet.js'),
+    leases: () => import('./verbs/leases.js'),
+    admissions: () => import('./verbs/admissions.js'),
+    throughput: () => import('./verbs/throughput.js'),
+  },
+  'Recommendations and actions:': {
+    recommend: () => import('./verbs/recommendations.js'),
+    explain: () => import('./verbs/explain.js'),
+    approve: () => import('./verbs/actions.js'),
+    reject: () => import('./verbs/actions.js'),
+    actions: () => import('./verbs/actions.js'),
+    rollback: () => import('./verbs/actions.js'),
+    savings: () => import('./verbs/savings.js'),
+    policies: () => import('./verbs/policies.js'),
+    limits: () => import('./verbs/actions.js'),
+    'stop-all': () => import('./verbs/actions.js'),
+    backtest: () => import('./verbs/backtest.js'),
+  },
+  'Alerts:': { alerts: () => import('./verbs/alerts.js'), mutes: () => import('./verbs/alerts.js') },
+  'Bills, usage and prices:': {
+    import: () => import('./verbs/imports.js'),
+    imports: () => import('./verbs/imports.js'),
+    rejects: () => import('./verbs/imports.js'),
+    deliveries: () => import('./verbs/bills.js'),
+    prices: () => import('./verbs/imports.js'),
+    fx: () => import('./verbs/rates.js'),
+    peak: () => import('./verbs/rates.js'),
+  },
+  'Budgets as code:': {
+    diff: () => import('./verbs/configuration.js'),
+    apply: () => import('./verbs/configuration.js'),
+    export: () => import('./verbs/configuration.js'),
+  },
+  'Teams and access:': {
+    teams: () => import('./verbs/teams.js'),
+    rules: () => import('./verbs/rules.js'),
+    keys: () => import('./verbs/keys.js'),
+    roles: () => import('./verbs/keys.js'),
+    sessions: () => import('./verbs/sessions.js'),
+    'slack-users': () => import('./verbs/slack-users.js'),
+    audit: () => import('./verbs/audit.js'),
+  },
+  'Running Bursar:': {
+    serve: () => import('./verbs/serve.js'),
+    migrate: () => import('./verbs/serve.js'),
+    restored: () => import('./verbs/serve.js'),
+    archive: () => import('./verbs/archive.js'),
+    doctor: () => import('./verbs/doctor.js'),
+    login: () => import('./verbs/sign-in.js'),
+    logout: () => import('./verbs/sign-in.js'),
+    whoami: () => import('./verbs/sign-in.js'),
+    open: () => import('./verbs/open.js'),
+    completion: () => import('./verbs/completion.js'),
+    mcp: () => import('./verbs/mcp.js'),
+  },
 };
 
-function group(program: Command): void {
-  for (const [heading, names] of Object.entries(GROUPS))
-    for (const name of names) verbOf(program, name).helpGroup(heading);
+/** Adds the verbs of the file that has the one that `argv` names, or all: for help, and for a name that is none. */
+async function addVerbs(program: Command, session: Session, argv: readonly string[]): Promise<void> {
+  const verbs = Object.entries(VERBS).flatMap(([heading, files]) =>
+    Object.entries(files).map(([name, load]) => ({ heading, name, load })),
+  );
+  if (argv[0] === '--version' || argv[0] === '-V') return;
+  // The program's own flags take no value: the first word that is no flag is the verb.
+  const [first, second] = argv.filter((word) => !word.startsWith('-'));
+  const name = first === 'help' ? second : first;
+  const named = verbs.find((verb) => verb.name === name);
+  const loaded = await Promise.all((named === undefined ? verbs : [named]).map(({ load }) => load()));
+  for (const { register } of new Set(loaded)) register(program, session);
+  for (const { heading, name: verb } of verbs)
+    program.commands.find((command) => command.name() === verb)?.helpGroup(heading);
 }
 
 /** Of the package that this file belongs to: src/cli and dist/src/cli lie at different depths. */

@@ -262,25 +262,25 @@ describe('the rooms', () => {
     expect(takesAll.map(({ name }) => name)).toEqual([]);
   });
 
-  it('load little before a verb is known: help and remote verbs wait for no more', () => {
+  it('load little at a start: the verb that is asked for, without a server, a database or a cloud', () => {
     const atOnce = edges.filter(({ typeOnly, late }) => !typeOnly && !late);
-    const loaded = new Set(['src/main.ts']);
-    for (const file of loaded)
-      for (const edge of atOnce) if (edge.from === file && edge.file !== null) loaded.add(edge.file);
+    const loadedBy = (files: readonly string[]): ReadonlySet<string> => {
+      const loaded = new Set(files);
+      for (const file of loaded)
+        for (const edge of atOnce) if (edge.from === file && edge.file !== null) loaded.add(edge.file);
+      return loaded;
+    };
+    const roomsOf = (files: ReadonlySet<string>): string[] => [...new Set([...files].map(roomOf))].toSorted();
+    const always = ['cli', 'cli/client', 'clock.ts', 'core', 'environment.ts', 'main.ts', 'tracing.ts'];
+    expect(roomsOf(loadedBy(['src/main.ts']))).toEqual(always);
+
+    const verbs = atOnce.map(({ from }) => from).filter((from) => from.startsWith('src/cli/verbs/'));
+    const loaded = loadedBy(['src/main.ts', ...verbs]);
+    expect(roomsOf(loaded)).toEqual([...always, 'cli/verbs'].toSorted());
     const packages = atOnce.filter(({ from, file, node }) => loaded.has(from) && file === null && !node);
     expect([...new Set(packages.map(({ specifier }) => specifier))].toSorted()).toEqual([
       'commander',
       'get-east-asian-width',
-    ]);
-    expect([...new Set([...loaded].map(roomOf))].toSorted()).toEqual([
-      'cli',
-      'cli/client',
-      'cli/verbs',
-      'clock.ts',
-      'core',
-      'environment.ts',
-      'main.ts',
-      'tracing.ts',
     ]);
   });
 

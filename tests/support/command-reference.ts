@@ -34,9 +34,9 @@ export function silent(): { readonly context: CliContext; readonly printed: () =
   };
 }
 
-export function commandReference(): string {
+export async function commandReference(): Promise<string> {
   const { context, printed } = silent();
-  const program = programOf(new Session(context));
+  const program = await programOf(new Session(context));
   const helpOf = (command: Command): string => {
     command.outputHelp();
     return printed();

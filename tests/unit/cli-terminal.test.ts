@@ -1,4 +1,5 @@
 /** What the command line is on a terminal, in a pipe and as CSV; how it is watched, completed and signed in. */
+import type { Command } from 'commander';
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
@@ -12,7 +13,7 @@ import type {
   Session as ApiSession,
   TelemetrySource as ApiTelemetrySource,
 } from '../../clients/typescript/bursar.js';
-import { LISTS, LISTS_SHOWN_ONCE } from '../../src/cli/listing.js';
+import { LISTS, LISTS_SHOWN_ONCE, verbOf } from '../../src/cli/listing.js';
 import { programOf, run, type CliContext } from '../../src/cli/program.js';
 import { describeWith } from '../support/programs.js';
 import { screenOf, type Screen } from '../../src/cli/screen.js';
@@ -597,10 +598,38 @@ describe('open', () => {
     }));
 });
 
-describe('completion', () => {
-  const program = programOf(
-    new Session({ stdout: { write: () => true }, stderr: { write: () => true } } as unknown as CliContext),
+const quiet = (): Session =>
+  new Session({ stdout: { write: () => true }, stderr: { write: () => true } } as unknown as CliContext);
+const program = await programOf(quiet());
+
+describe('a verb', () => {
+  const namesOf = (of: Command): string[] => of.commands.map((verb) => verb.name());
+  const visible = program.createHelp().visibleCommands(program);
+
+  it('is had without the others, as it is had with them', async () => {
+    expect(visible.length).toBeGreaterThan(50);
+    for (const verb of visible.filter((one) => one.name() !== 'help')) {
+      const alone = await programOf(quiet(), ['--json', verb.name(), 'costs']);
+      const found = alone.commands.find((one) => one.name() === verb.name());
+      expect(found?.helpInformation()).toBe(verb.helpInformation());
+      expect(namesOf(alone).length).toBeLessThan(10);
+    }
+    expect(namesOf(await programOf(quiet(), ['help', 'budgets']))).toEqual(['budgets']);
+    expect(namesOf(await programOf(quiet(), ['--version']))).toEqual([]);
+  });
+
+  it.each([[[]], [['--help']], [['help']], [['bugets']], [['help', 'bugets']]])('%j has all', async (argv) =>
+    expect(namesOf(await programOf(quiet(), argv))).toEqual(namesOf(program)),
   );
+
+  it('stands below a heading', () =>
+    expect(visible.filter((verb) => verb.helpGroup() === '').map((verb) => verb.name())).toEqual(['help']));
+
+  it('that is shown as a list is one', () =>
+    expect([...LISTS, ...LISTS_SHOWN_ONCE].filter((words) => verbOf(program, words) === undefined)).toEqual([]));
+});
+
+describe('completion', () => {
   it.each([
     [['bud'], ['budgets']],
     [

@@ -13,7 +13,7 @@ import { readStructured } from '../structured-file.js';
 import { printable, table, type Title } from '../table.js';
 import { WrongUse } from '../usage-error.js';
 
-export function addActions(program: Command, session: Session): void {
+export function register(program: Command, session: Session): void {
   addList(program, session);
   addDecisions(program, session);
   addStopAll(program, session);

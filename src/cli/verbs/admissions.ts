@@ -12,7 +12,7 @@ interface AdmissionFlags {
   readonly limit: number;
 }
 
-export function addAdmissions(program: Command, session: Session): void {
+export function register(program: Command, session: Session): void {
   program
     .command('admissions')
     .description('List launches that the admission webhook of Kubernetes refused or warned about, newest day first.')

@@ -24,7 +24,12 @@ interface Flags {
   readonly limit: number;
 }
 
-export function addAlerts(program: Command, session: Session): void {
+export function register(program: Command, session: Session): void {
+  addAlerts(program, session);
+  addMutes(program, session);
+}
+
+function addAlerts(program: Command, session: Session): void {
   const alerts = program
     .command('alerts')
     .description('List alerts, newest first, or show one and where it went.')
@@ -82,7 +87,7 @@ interface MuteFlags {
 }
 
 /** A group of its own: what `alerts` takes for its list would be taken from its verbs. */
-export function addMutes(program: Command, session: Session): void {
+function addMutes(program: Command, session: Session): void {
   const mutes = program
     .command('mutes')
     .description('List the mutes; mute alerts for a while, or lift a mute.')

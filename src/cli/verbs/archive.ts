@@ -24,7 +24,7 @@ const local = (session: Session) => session.own({ ...WHOLE, parts: false });
 const words = ({ files, blocks, records, bytes }: Done, what: string): string =>
   `${what}: ${records} records of ${blocks} blocks, ${files} files, ${bytes} bytes.\n`;
 
-export function addArchive(program: Command, session: Session): void {
+export function register(program: Command, session: Session): void {
   const archive = program
     .command('archive')
     .description('Move raw records of old months to a folder or an object store, as Parquet, and read them back.')

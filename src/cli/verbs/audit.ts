@@ -25,7 +25,7 @@ function seqOf(text: string): string {
 
 const moment = (text: string): string => formatInstant(instant(text));
 
-export function addAudit(program: Command, session: Session): void {
+export function register(program: Command, session: Session): void {
   const audit = program
     .command('audit')
     .description('List who did what; verify that the audit is unchanged; export it for a collector.')

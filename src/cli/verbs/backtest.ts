@@ -31,7 +31,7 @@ const PROBLEMS: Readonly<Record<BacktestProblem, () => Promise<RunBacktest>>> = 
 /** A policy's, by a server. */
 const THERE = async (): Promise<RunBacktest> => (await import('../policy-backtest.js')).runPolicyBacktestThere;
 
-export function addBacktests(program: Command, session: Session): void {
+export function register(program: Command, session: Session): void {
   const backtest = program
     .command('backtest')
     .description('Run policies over recorded data, and compare them with the optimum that knows the future.')

@@ -18,7 +18,7 @@ interface DeliveryFlags {
   readonly wait: boolean;
 }
 
-export function addBills(program: Command, session: Session): void {
+export function register(program: Command, session: Session): void {
   program
     .command('deliveries')
     .description('List open deliveries (bursar import --delivery), commit one or discard it.')

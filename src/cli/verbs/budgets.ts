@@ -53,7 +53,7 @@ const USUAL_THRESHOLDS: readonly Threshold[] = [
   { kind: 'forecast', ratio: '1' },
 ];
 
-export function addBudgets(program: Command, session: Session): void {
+export function register(program: Command, session: Session): void {
   const budgets = program
     .command('budgets')
     .description('Show every budget: planned, spent, forecast, when it runs out; set or remove one.')

@@ -38,7 +38,7 @@ complete -c bursar -a '(__bursar_complete)'
 `,
 };
 
-export function addCompletion(program: Command, session: Session): void {
+export function register(program: Command, session: Session): void {
   program
     .command('completion')
     .description('Print a script that lets a shell complete verbs, flags and their values.')

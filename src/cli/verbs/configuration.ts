@@ -22,7 +22,7 @@ interface ApplyFlags extends PlanFlags {
   readonly withoutBacktest?: string;
 }
 
-export function addConfiguration(program: Command, session: Session): void {
+export function register(program: Command, session: Session): void {
   program
     .command('diff')
     .description('Show what a folder of YAML would change: teams, rules, peak, limits, budgets, policies, routes.')

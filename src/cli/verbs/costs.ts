@@ -25,7 +25,7 @@ interface CostFlags {
   readonly why?: boolean;
 }
 
-export function addCosts(program: Command, session: Session): void {
+export function register(program: Command, session: Session): void {
   program
     .command('costs')
     .description('Show what was spent.')

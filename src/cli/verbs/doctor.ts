@@ -13,7 +13,7 @@ import { table } from '../table.js';
 
 const ANSWER_SECONDS = 20;
 
-export function addDoctor(program: Command, session: Session): void {
+export function register(program: Command, session: Session): void {
   program
     .command('doctor')
     .description('Check this installation, and say how to fix each problem.')

@@ -6,7 +6,7 @@ import type { ExplainedPolicy, ExplainedRecommendation, Explanation } from '../a
 import type { Session } from '../session.js';
 import { paragraph, printable } from '../table.js';
 
-export function addExplain(program: Command, session: Session): void {
+export function register(program: Command, session: Session): void {
   program
     .command('explain <target>')
     .description(

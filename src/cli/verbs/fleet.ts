@@ -16,7 +16,7 @@ interface FleetFlags {
   readonly kind?: TargetKind;
 }
 
-export function addFleet(program: Command, session: Session): void {
+export function register(program: Command, session: Session): void {
   program
     .command('fleet')
     .description('List what runs at the providers, as last seen, with the age and completeness of each reading.')

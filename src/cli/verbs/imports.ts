@@ -24,7 +24,7 @@ interface ImportFlags {
 const FIRST_REJECTS = 5;
 const MOST_LISTED = 100;
 
-export function addImports(program: Command, session: Session): void {
+export function register(program: Command, session: Session): void {
   filesVerb(program, 'import', 'auto, focus, aws-cur, azure-ea, oci, cloudevents, bursar, ...', USAGE_FORMATS)
     .option('--replace', 'replace the same bill of another source')
     .option('--delivery <name>', 'keep the files aside until the delivery is committed: bursar deliveries')

@@ -59,7 +59,12 @@ interface CreateOptions {
   readonly expires?: Expiry;
 }
 
-export function addKeys(program: Command, session: Session): void {
+export function register(program: Command, session: Session): void {
+  addKeys(program, session);
+  addRoles(program, session);
+}
+
+function addKeys(program: Command, session: Session): void {
   const keys = program
     .command('keys')
     .description('List the API keys; create, rotate or revoke one.')
@@ -157,7 +162,7 @@ function printKey(session: Session, key: CreatedKey): void {
     session.note(`This is key ${key.id} (${key.role ?? key.scopes.join(' ')}). Keep it now: only its hash is stored.`);
 }
 
-export function addRoles(program: Command, session: Session): void {
+function addRoles(program: Command, session: Session): void {
   const roles = program
     .command('roles')
     .description('List the roles; set or remove a custom one.')

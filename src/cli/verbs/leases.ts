@@ -16,7 +16,7 @@ interface GiveFlags {
   readonly until?: string;
 }
 
-export function addLeases(program: Command, session: Session): void {
+export function register(program: Command, session: Session): void {
   const leases = program
     .command('leases')
     .description('List the leases; give, renew or end one.')

@@ -4,7 +4,7 @@ import { textOf, failureTextOf } from '../failures.js';
 import type { Session } from '../session.js';
 import { WrongUse } from '../usage-error.js';
 
-export function addMcp(program: Command, session: Session): void {
+export function register(program: Command, session: Session): void {
   program
     .command('mcp')
     .description(

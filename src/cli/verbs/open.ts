@@ -37,7 +37,7 @@ const PLACES: Readonly<Partial<Record<DashboardPage, (id: string) => string>>> =
   explain: (id) => `/v1/explain?target=${encodeURIComponent(id)}`,
 };
 
-export function addOpen(program: Command, session: Session): void {
+export function register(program: Command, session: Session): void {
   program
     .command('open')
     .description('Open the page of a thing in the browser.')

@@ -8,7 +8,7 @@ import type { Session } from '../session.js';
 import { readStructured } from '../structured-file.js';
 import { printable, table } from '../table.js';
 
-export function addPolicies(program: Command, session: Session): void {
+export function register(program: Command, session: Session): void {
   const policies = program
     .command('policies')
     .description('List the policies and the current documents; check, apply, pause and resume one.')

@@ -40,7 +40,7 @@ interface QuoteFlags {
   readonly places?: number;
 }
 
-export function addQuote(program: Command, session: Session): void {
+export function register(program: Command, session: Session): void {
   program
     .command('quote')
     .description(

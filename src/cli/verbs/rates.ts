@@ -10,7 +10,7 @@ import { readPeak } from '../peak-file.js';
 import type { Session } from '../session.js';
 import { grouped, table } from '../table.js';
 
-export function addRates(program: Command, session: Session): void {
+export function register(program: Command, session: Session): void {
   addFx(program, session);
   addPeak(program, session);
   addCredits(program, session);

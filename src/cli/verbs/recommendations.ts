@@ -6,7 +6,7 @@ import type { Recommendation, RecommendationStatus } from '../answers.js';
 import type { Session } from '../session.js';
 import { estimate, money, printable, shortAmount, table, together, type Cell, type Title } from '../table.js';
 
-export function addRecommendations(program: Command, session: Session): void {
+export function register(program: Command, session: Session): void {
   program
     .command('recommend')
     .description('List the open recommendations with what each would save, and on what evidence.')

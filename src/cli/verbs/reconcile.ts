@@ -20,7 +20,7 @@ interface Flags {
   readonly settling?: string;
 }
 
-export function addReconcile(program: Command, session: Session): void {
+export function register(program: Command, session: Session): void {
   program
     .command('reconcile')
     .description('Show how bills differ from accruals, per team, SKU and day, and the rates learned from them.')

@@ -19,7 +19,7 @@ interface ReportFlags {
   readonly out?: string;
 }
 
-export function addReport(program: Command, session: Session): void {
+export function register(program: Command, session: Session): void {
   addMake(program, session);
   addSchedule(program, session);
 }

@@ -26,7 +26,7 @@ export function reservationText({
     .join('');
 }
 
-export function addReservations(program: Command, session: Session): void {
+export function register(program: Command, session: Session): void {
   const group = program
     .command('reservations')
     .description('List the budget that is reserved for future runs; release a reservation.');

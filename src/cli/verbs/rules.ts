@@ -7,7 +7,7 @@ import { readRules } from '../rules-file.js';
 import type { Session } from '../session.js';
 import { shortAmount, table } from '../table.js';
 
-export function addRules(program: Command, session: Session): void {
+export function register(program: Command, session: Session): void {
   const rules = program
     .command('rules')
     .description('List the allocation rules; preview or set others.')

@@ -6,7 +6,7 @@ import type { SavingList, SavingStory } from '../client/savings.js';
 import type { Session } from '../session.js';
 import { estimate, money, shortAmount, table, type Cell, type DrawnCell, type Title } from '../table.js';
 
-export function addSavings(program: Command, session: Session): void {
+export function register(program: Command, session: Session): void {
   program
     .command('savings')
     .description('Show the ledger of savings, each measured against what would have happened otherwise.')

@@ -6,7 +6,7 @@ import { Option, type Command } from 'commander';
 import { ROLES_OF_SERVE, WHOLE, type Role } from '../context.js';
 import { userName, type Session } from '../session.js';
 
-export function addServe(program: Command, session: Session): void {
+export function register(program: Command, session: Session): void {
   program
     .command('serve')
     .description('Run Bursar: the API, the line, or both, until it is told to stop.')

@@ -13,7 +13,7 @@ interface Whose {
 
 const OF = ['--of <who>', 'only of this user or key: user:ada, or key:0a1b2c3d4e5f'] as const;
 
-export function addSessions(program: Command, session: Session): void {
+export function register(program: Command, session: Session): void {
   const sessions = program
     .command('sessions')
     .description('List who is signed in to the dashboard; end one session, or all sessions of somebody.')

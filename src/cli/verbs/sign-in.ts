@@ -15,7 +15,7 @@ import { WrongUse } from '../usage-error.js';
 
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
-export function addSignIn(program: Command, session: Session): void {
+export function register(program: Command, session: Session): void {
   program
     .command('login')
     .description('Sign in to a server with a key: the verbs go to it from now on.')

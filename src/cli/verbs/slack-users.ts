@@ -10,7 +10,7 @@ import { printable, table } from '../table.js';
 
 const IDS = 'as Slack tells somebody who is not connected, such as';
 
-export function addSlackUsers(program: Command, session: Session): void {
+export function register(program: Command, session: Session): void {
   const users = program
     .command('slack-users')
     .description('List the people of Slack with the key whose rights each has; connect or disconnect one.')

@@ -14,7 +14,7 @@ interface TeamFlags {
   readonly currency?: string;
 }
 
-export function addTeams(program: Command, session: Session): void {
+export function register(program: Command, session: Session): void {
   const teams = program
     .command('teams')
     .description('List the teams; set or remove one.')

@@ -27,7 +27,7 @@ interface PredictFlags {
   readonly currency: string;
 }
 
-export function addThroughput(program: Command, session: Session): void {
+export function register(program: Command, session: Session): void {
   const throughput = program
     .command('throughput')
     .description('List measured throughputs; add, remove or predict one.')

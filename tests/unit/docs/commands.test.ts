@@ -64,8 +64,8 @@ const words = (text: string): string[] =>
   [...text.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, double, single, plain]) => double ?? single ?? plain ?? '');
 
 /** A program that carries nothing out. */
-function parser(): Command {
-  const program = programOf(new Session(silent().context));
+async function parser(): Promise<Command> {
+  const program = await programOf(new Session(silent().context));
   const still = (command: Command): void => {
     command.action(() => undefined).exitOverride();
     command.commands.forEach(still);
@@ -75,9 +75,9 @@ function parser(): Command {
 }
 
 /** What is wrong with a line; null: nothing. */
-function wrongIn({ text, whole }: Line): string | null {
+async function wrongIn({ text, whole }: Line): Promise<string | null> {
   const given = words(text);
-  let command = parser();
+  let command = await parser();
   let at = 0;
   for (
     let next;
@@ -108,20 +108,21 @@ function wrongIn({ text, whole }: Line): string | null {
     return `${given.slice(0, at).join(' ')} has no ${more}`;
   if (!whole || given.includes('--help')) return null;
   try {
-    parser().parse(given, { from: 'user' });
+    (await parser()).parse(given, { from: 'user' });
     return null;
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
 }
 
-it('are known: verbs, flags, choices and arguments', () => {
+it('are known: verbs, flags, choices and arguments', async () => {
   const lines = DOCUMENTS.filter((name) => !LEFT_OUT.has(name)).flatMap(linesOf);
   expect(lines.filter(({ whole }) => whole).length).toBeGreaterThan(50);
-  const wrong = lines.flatMap((line) => {
-    const what = wrongIn(line);
-    return what === null ? [] : [`${line.where}: bursar ${line.text}: ${what}`];
-  });
+  const wrong: string[] = [];
+  for (const line of lines) {
+    const what = await wrongIn(line);
+    if (what !== null) wrong.push(`${line.where}: bursar ${line.text}: ${what}`);
+  }
   expect(wrong).toEqual([]);
 });
 
@@ -131,6 +132,6 @@ it.each([
   ['actions --state flying', 'error'],
   ['actions fly', 'error'],
   ['approve', 'error'],
-])('a line that is none is found: bursar %s', (text, wrong) => {
-  expect(wrongIn({ where: '', text, whole: true })).toContain(wrong);
+])('a line that is none is found: bursar %s', async (text, wrong) => {
+  expect(await wrongIn({ where: '', text, whole: true })).toContain(wrong);
 });

@@ -14,7 +14,7 @@ import { expectPage } from '../../support/reference-page.js';
 const UNEXPLAINED = /^\| `[^|]*` \| *\|/m;
 
 it('the command line', async () => {
-  const text = commandReference();
+  const text = await commandReference();
   await expectPage('cli.md', text);
   // What every verb has stands once; each verb has a section of its own.
   expect(text.split('print exactly one JSON document').length - 1).toBe(1);
