@@ -12,6 +12,7 @@ import { WORKLOAD_LABELS } from '../core/policy/fleet-workload.js';
 import {
   READY_REPLICAS,
   type LeftAlone,
+  type MinuteSeries,
   type Policy,
   type PolicyView,
   type Proposal,
@@ -19,13 +20,20 @@ import {
   type SpotMarket,
   type WorkloadView,
 } from '../core/policy/policy.js';
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../core/time.js';
+import { DAY_MS, HOUR_MS, MINUTE_MS, sayInstant } from '../core/time.js';
 import { AS_OF, exampleView, minutes, offer, OFFERS, steady, workload } from './estimating/examples.js';
 import { explainTarget, isLeft, leftAlone, sawOf, type Judged } from './estimating/explanations.js';
 import { EIGHTY_PERCENT, evidenceOf, monthly, monthlyBetween, monthlyCostOf, units } from './estimating/money.js';
 import { servedOf, type Served } from './estimating/served.js';
-import { askedOf, groupsOf, type ServingGroup, type ServingGroups } from './estimating/serving-groups.js';
-import { plannedSizes, type Sizes } from './estimating/serving-plan.js';
+import {
+  askedOf,
+  fallbackMost,
+  groupsOf,
+  type ServingGroup,
+  type ServingGroups,
+  type UnpricedGroup,
+} from './estimating/serving-groups.js';
+import { plannedSizes, standInSizes, type Sizes } from './estimating/serving-plan.js';
 
 const params = z.strictObject({
   service: z
@@ -67,6 +75,8 @@ interface Planned {
   readonly groups: ServingGroups;
   readonly served: Served;
   readonly sizes: Sizes;
+  /** Why nothing can be planned: then on-demand only stands in for what is missing. Null: it is planned. */
+  readonly unplanned: LeftAlone | null;
 }
 
 const ofService = (view: PolicyView, { service }: Params): WorkloadView[] =>
@@ -75,49 +85,86 @@ const ofService = (view: PolicyView, { service }: Params): WorkloadView[] =>
 function plan(view: PolicyView, given: Params): Planned | LeftAlone {
   const all = ofService(view, given);
   const groups = groupsOf(view, all, given);
-  if (groups.onDemand.length === 0)
+  if (groups.onDemand.length + groups.unpriced.length === 0)
     return leftAlone(
       'no-fallback',
       `no group of ${given.service} is known to run on demand, to which it would fall back`,
-      'a scaling group on demand with that label, its size and its price',
+      'a scaling group on demand with that label and its size',
     );
-  if (groups.spot.length === 0)
-    return leftAlone(
-      'no-spot',
-      `no group of ${given.service} is known to run on spot`,
-      'a scaling group on spot with that label, its size, its price and readings of its market',
-    );
-  const served = servedOf(all, given.replicas, given.windowHours, view.asOf);
-  const sizes = plannedSizes(groups, served, given, view.asOf);
-  if (typeof sizes === 'string')
-    return leftAlone('no-plan', `its objective cannot be planned for: ${sizes}`, 'another objective or window');
-  return { groups, served, sizes };
+  const gone = view.goneReplicas?.[given.service] ?? [];
+  const served = servedOf([...all.flatMap(readyOf), ...gone], given.replicas, given.windowHours, view.asOf);
+  const sizes = groups.onDemand.length * groups.spot.length === 0 ? '' : plannedSizes(groups, served, given, view.asOf);
+  if (typeof sizes !== 'string') return { groups, served, sizes, unplanned: null };
+  return { groups, served, sizes: standInSizes(groups, all, given), unplanned: unplannedBy(groups, given, sizes) };
 }
 
+function unplannedBy({ onDemand, spot }: ServingGroups, { service }: Params, why: string): LeftAlone {
+  const standsIn = 'on-demand stands in where too few are ready, and nothing else is done';
+  if (onDemand.length === 0)
+    return leftAlone(
+      'no-price',
+      `no price of ${service} on demand is known, so nothing is planned: ${standsIn}`,
+      'a price of its groups on demand',
+    );
+  return spot.length === 0
+    ? leftAlone(
+        'no-spot',
+        `no group of ${service} is known to run on spot: ${standsIn}`,
+        'a scaling group on spot with that label, its size, its price and readings of its market',
+      )
+    : leftAlone(
+        'no-plan',
+        `its objective cannot be planned for: ${why}; ${standsIn}`,
+        'another objective, cold start or window',
+      );
+}
+
+const readyOf = ({ metrics }: WorkloadView): readonly MinuteSeries[] =>
+  metrics[READY_REPLICAS] === undefined ? [] : [metrics[READY_REPLICAS]];
+
+/** Groups that are left as they are, whatever else is known of the service. */
+const LEFT_TO_OTHERS: ReadonlySet<string> = new Set(['protected', 'own-policy']);
+
 function judge(view: PolicyView, one: WorkloadView, planned: Planned | LeftAlone, given: Params): Judged {
-  if (isLeft(planned)) return planned;
-  const { groups, sizes } = planned;
-  const refused = groups.refused.get(one.workload);
-  if (refused !== undefined) return refused;
-  const group = [...groups.onDemand, ...groups.spot].find((each) => each.one === one);
+  if (isLeft(planned)) return groupsOf(view, [one], given).refused.get(one.workload) ?? planned;
+  const { groups, sizes, unplanned } = planned;
   const size = sizes.get(one.workload);
-  if (group === undefined || size === undefined || size === askedOf(group))
+  const known = [...groups.onDemand, ...groups.spot].find((each) => each.one === one);
+  const group = known ?? groups.unpriced.find((each) => each.one === one);
+  if (unplanned !== null && group !== undefined && size !== undefined && size > askedOf(group))
+    return standIn(view, group, size, planned, given);
+  const refused = groups.refused.get(one.workload) ?? unplanned;
+  if (refused !== null) return refused;
+  if (known === undefined || size === undefined || size === askedOf(known))
     return leftAlone('as-planned', `its size is the one of the plan for ${given.service}`, 'spot that comes or goes');
-  const unknown = [...groups.refused].find(([, { code }]) => code !== 'protected');
-  if (size < askedOf(group) && unknown !== undefined)
+  const unknown = [...groups.refused].find(([, { code }]) => !LEFT_TO_OTHERS.has(code));
+  if (size < askedOf(known) && unknown !== undefined)
     return leftAlone(
       'unknown-group',
       `replicas are taken away only where every group of ${given.service} is known, and of ${unknown[0]}: ${unknown[1].message}`,
       unknown[1].toAct,
     );
-  return size > askedOf(group) ? more(view, group, size, planned, given) : fewer(view, group, size, planned, given);
+  return size > askedOf(known) ? more(view, known, size, planned, given) : fewer(view, known, size, planned, given);
+}
+
+/** The state of the promise, of which every proposal and every explanation tells. */
+function promiseOf({ served }: Planned, all: readonly WorkloadView[], given: Params): Proposal['computation'] {
+  return {
+    replicasPromised: given.replicas,
+    objective: given.objective,
+    readyReplicas: all.reduce((sum, { fleet }) => sum + (fleet?.ready ?? 0), 0),
+    unservedReplicaMinutes: Math.round(served.unservedSeconds / 60),
+    allowedReplicaMinutes: Math.round(
+      ((1 - given.objective) * given.replicas * (served.until - served.from)) / MINUTE_MS,
+    ),
+  };
 }
 
 const common = (
   view: PolicyView,
-  group: ServingGroup,
+  group: UnpricedGroup & Partial<ServingGroup>,
   size: number,
-  { groups, served }: Planned,
+  planned: Planned,
   given: Params,
 ): Pick<
   Proposal,
@@ -132,26 +179,26 @@ const common = (
   | 'rollbackPossible'
   | 'validDays'
 > => {
-  const all = [...groups.onDemand, ...groups.spot];
-  const [cheapest = group] = groups.onDemand;
+  const { groups, served } = planned;
+  const { perHour = null, spot = null } = group;
+  const [cheapest] = groups.onDemand;
+  const known = [...groups.onDemand, ...groups.spot];
   return {
     target: group.one.workload,
     // Its reason is the objective: a step that costs comes before the one that saves.
     protective: true,
     change: { replicas: size, service: given.service },
-    monthlyCost: monthlyCostOf(askedOf(group) * group.perHour),
+    monthlyCost: perHour === null ? null : monthlyCostOf(askedOf(group) * perHour),
     computation: {
-      replicasPromised: given.replicas,
-      objective: given.objective,
-      readyReplicas: all.reduce((sum, { fleet }) => sum + fleet.ready, 0),
-      unservedReplicaMinutes: Math.round(served.unservedSeconds / 60),
-      allowedReplicaMinutes: Math.round(
-        ((1 - given.objective) * given.replicas * (served.until - served.from)) / MINUTE_MS,
-      ),
-      perReplicaHour: units(group.perHour),
-      servicePerHour: units(all.reduce((sum, one) => sum + askedOf(one) * one.perHour, 0)),
-      onDemandAlonePerHour: units(given.replicas * cheapest.perHour),
-      ...(group.spot === null ? {} : { spotAvailableShare: group.spot.record.share }),
+      ...promiseOf(planned, ofService(view, given), given),
+      ...(perHour === null ? {} : { perReplicaHour: units(perHour) }),
+      ...(cheapest === undefined
+        ? {}
+        : {
+            servicePerHour: units(known.reduce((sum, one) => sum + askedOf(one) * one.perHour, 0)),
+            onDemandAlonePerHour: units(given.replicas * cheapest.perHour),
+          }),
+      ...(spot === null ? {} : { spotAvailableShare: spot.record.share }),
     },
     evidence: [evidenceOf(view, `ready replicas of ${given.service}, and its spot markets`, served.from, view.asOf)],
     restartNeeded: false,
@@ -160,6 +207,12 @@ const common = (
     validDays: 1,
   };
 };
+
+function sawPromise(planned: Planned, all: readonly WorkloadView[], given: Params): string {
+  const { readyReplicas, unservedReplicaMinutes, allowedReplicaMinutes } = promiseOf(planned, all, given);
+  const { service, replicas } = given;
+  return `${service}: ${readyReplicas} replicas ready of ${replicas} promised; ${unservedReplicaMinutes} of the ${allowedReplicaMinutes} replica-minutes that may go unserved are used until ${sayInstant(planned.served.until)}.${shortOf(planned, given)}`;
+}
 
 /** What a change of the size saves in a month as the service stands; below zero it costs. */
 function savingOf(group: ServingGroup, size: number, { groups }: Planned): SavingsEstimate {
@@ -184,17 +237,52 @@ function more(view: PolicyView, group: ServingGroup, size: number, planned: Plan
     action: 'ScaleOut',
     title: `Raise ${group.one.workload} from ${askedOf(group)} to ${size} replicas: ${why}`,
     monthlySavings: savingOf(group, size, planned),
-    risk: { interruption: group.spot === null ? 'None' : 'High', note: 'It costs more for as long as it lasts.' },
+    risk: {
+      interruption: group.spot === null ? 'None' : 'High',
+      note: `It costs more for as long as it lasts.${shortOf(planned, given)}`,
+    },
   };
+}
+
+/** More where nothing can be planned: the promise does not wait for a price or a reading. */
+function standIn(
+  view: PolicyView,
+  group: UnpricedGroup & Partial<ServingGroup>,
+  size: number,
+  planned: Planned,
+  given: Params,
+): Proposal {
+  const { perHour } = group;
+  return {
+    ...common(view, group, size, planned, given),
+    action: 'ScaleOut',
+    title: `Raise ${group.one.workload} from ${askedOf(group)} to ${size} replicas: too few of ${given.service} are ready`,
+    monthlySavings: perHour === undefined ? null : monthly((askedOf(group) - size) * perHour),
+    risk: {
+      interruption: 'None',
+      note:
+        perHour === undefined
+          ? 'What it costs is unknown: no price of its replicas is known.'
+          : 'It costs more for as long as it lasts.',
+    },
+  };
+}
+
+/** A sentence where less can run on demand than is promised; otherwise empty. */
+function shortOf({ groups }: Pick<Planned, 'groups'>, { service, replicas }: Params): string {
+  const most = fallbackMost(groups);
+  return most >= replicas
+    ? ''
+    : ` The groups on demand of ${service} may have ${most} replicas together: where all spot is lost, ${replicas - most} of the ${replicas} promised go unserved.`;
 }
 
 function fewer(view: PolicyView, group: ServingGroup, size: number, planned: Planned, given: Params): Proposal {
   const why =
     group.spot === null
       ? 'spot serves in their place'
-      : group.spot.isThere
-        ? `the plan for ${given.service} needs fewer there`
-        : 'spot is gone there';
+      : group.spot.isThere === false
+        ? 'spot is gone there'
+        : `the plan for ${given.service} needs fewer there`;
   return {
     ...common(view, group, size, planned, given),
     action: 'ScaleIn',
@@ -202,7 +290,7 @@ function fewer(view: PolicyView, group: ServingGroup, size: number, planned: Pla
     monthlySavings: savingOf(group, size, planned),
     risk: {
       interruption: 'Low',
-      note: `At least ${given.replicas} replicas of ${given.service} stay ready, or as many as are ready now.`,
+      note: `At least ${given.replicas} replicas of ${given.service} stay ready, or as many as are ready now.${shortOf(planned, given)}`,
     },
   };
 }
@@ -261,12 +349,13 @@ export const policy: Policy<Params> = {
   description:
     'Holds the replicas of a service on spot of several zones, with as many on demand as its objective needs, and adds before it takes away',
   params,
+  promises: ({ service, replicas }) => ({ service, replicas }),
   evaluate,
   explain: (view, given) => {
     const planned = plan(view, given);
-    return ofService(view, given).map((one) =>
-      explainTarget(one.workload, sawOf(one), judge(view, one, planned, given)),
-    );
+    const all = ofService(view, given);
+    const promise = isLeft(planned) ? [] : [sawPromise(planned, all, given)];
+    return all.map((one) => explainTarget(one.workload, [...sawOf(one), ...promise], judge(view, one, planned, given)));
   },
   nextEvaluationAt: (view, given) => (ofService(view, given).length === 0 ? null : view.asOf + MINUTE_MS),
   examples: [

@@ -138,7 +138,8 @@ function fleetOf({ kind, state, replicas, labels }: FleetTarget, changedAt: numb
   const maxReplicas = whole(labels[WORKLOAD_LABELS.maxReplicas]) ?? replicas.max;
   if (minReplicas === null || maxReplicas === null) return null;
   return {
-    ready: replicas.ready,
+    // What was told to go serves until it goes, and is counted on no more.
+    ready: Math.min(replicas.ready, replicas.desired),
     booting: Math.max(0, replicas.desired - replicas.ready),
     minReplicas,
     maxReplicas,

@@ -112,6 +112,8 @@ export interface Policy<Params = unknown> {
    * metrics, and does not scale in while one cannot be read).
    */
   readonly followsLoad?: boolean;
+  /** The ready replicas of a service below which no policy's action goes while its document acts. Absent: none. */
+  promises?(params: Params): { readonly service: string; readonly replicas: number };
   /** True: it uses the view's `instances` and `ownStops`, which are loaded only for such policies. */
   readonly needsInstances?: boolean;
   /** @param document the name of the document that asks; absent: none does (a backtest) */

@@ -323,6 +323,8 @@ export interface PolicyView {
   /** Absent: none is known. */
   readonly egress?: readonly EgressOffer[];
   readonly spotMarkets: readonly SpotMarket[];
+  /** Ready replicas of a service's groups that are gone by now, by the service; absent: none are known. */
+  readonly goneReplicas?: Readonly<Record<string, readonly MinuteSeries[]>>;
   readonly leases: readonly LeaseView[];
   /** Absent: no evaluated policy uses them. */
   readonly instances?: readonly InstanceView[];

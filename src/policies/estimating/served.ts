@@ -4,7 +4,7 @@
  * A minute is never made better than it was read: between two readings the smaller counts, and where nobody read for a
  * quarter of an hour the group counts as gone.
  */
-import { READY_REPLICAS, type MinuteSeries, type WorkloadView } from '../../core/policy/policy.js';
+import type { MinuteSeries } from '../../core/policy/policy.js';
 import { HOUR_MS, MINUTE_MS } from '../../core/time.js';
 
 /** A window of the promise: from its start, or from the first reading. */
@@ -18,11 +18,13 @@ export interface Served {
 /** Longest time between two readings that are taken for one stretch. */
 const GAP_MINUTES = 15;
 
-/** The window that runs: whole windows since 1970, the first from the first reading to the end of the next. */
-export function servedOf(groups: readonly WorkloadView[], replicas: number, windowHours: number, asOf: number): Served {
+/**
+ * The window that runs: whole windows since 1970, the first from the first reading to the end of the next.
+ * @param series ready replicas of each group, those included that are gone by now
+ */
+export function servedOf(series: readonly MinuteSeries[], replicas: number, windowHours: number, asOf: number): Served {
   const windowMs = windowHours * HOUR_MS;
   const start = Math.floor(asOf / windowMs) * windowMs;
-  const series = groups.flatMap(({ metrics }) => metrics[READY_REPLICAS] ?? []);
   const first = Math.min(Math.floor(asOf / MINUTE_MS) * MINUTE_MS, ...series.map(firstOf));
   const isFirst = first > start;
   const from = isFirst ? first : start;

@@ -9,7 +9,7 @@ import { MINUTE_MS } from '../../core/time.js';
 import { isLeft, leftAlone } from './explanations.js';
 import { gpuHourNanos, ownOffer } from './money.js';
 import { marketOf, recordOf, sizedOn, type SpotRecord } from './spot.js';
-import { isThereNow } from './spot-places.js';
+import { seenNow } from './spot-places.js';
 
 export interface ServingGroup {
   readonly one: WorkloadView;
@@ -18,16 +18,20 @@ export interface ServingGroup {
   readonly place: string;
   /** Nanos per hour of one replica. */
   readonly perHour: number;
-  /** Null: it is on demand. */
-  readonly spot: { readonly market: SpotMarket; readonly record: SpotRecord; readonly isThere: boolean } | null;
+  /** Null: it is on demand. `isThere` is null where its market was not read lately. */
+  readonly spot: { readonly market: SpotMarket; readonly record: SpotRecord; readonly isThere: boolean | null } | null;
   /** What it asked for has not come for longer than a cold start takes: it is waited for, and not counted. */
   readonly isOverdue: boolean;
 }
+
+/** On demand, with a size and without a price: nothing is planned with it, and it may still stand in. */
+export type UnpricedGroup = Omit<ServingGroup, 'perHour' | 'spot'>;
 
 export interface ServingGroups {
   readonly spot: readonly ServingGroup[];
   /** The cheapest first. */
   readonly onDemand: readonly ServingGroup[];
+  readonly unpriced: readonly UnpricedGroup[];
   readonly refused: ReadonlyMap<string, LeftAlone>;
 }
 
@@ -42,41 +46,53 @@ const OVERDUE_COLD_STARTS = 2;
 export function groupsOf(view: PolicyView, all: readonly WorkloadView[], given: GroupParams): ServingGroups {
   const refused = new Map<string, LeftAlone>();
   const able: ServingGroup[] = [];
+  const unpriced: UnpricedGroup[] = [];
   for (const one of all) {
     const made = groupOf(view, one, given);
     if (isLeft(made)) refused.set(one.workload, made);
-    else able.push(made);
+    else if ('perHour' in made) able.push(made);
+    else {
+      refused.set(one.workload, NO_PRICE);
+      unpriced.push(made);
+    }
   }
   return {
+    unpriced,
     spot: able.filter(({ spot }) => spot !== null),
     onDemand: able.filter(({ spot }) => spot === null).sort((a, b) => a.perHour - b.perHour),
     refused,
   };
 }
 
-function groupOf(view: PolicyView, one: WorkloadView, given: GroupParams): ServingGroup | LeftAlone {
-  const { provider, region, zone, gpuModel } = one;
+const NO_PRICE = leftAlone(
+  'no-price',
+  'the price of its replicas is unknown',
+  'a price of its provider, SKU, place and term',
+);
+
+function groupOf(view: PolicyView, one: WorkloadView, given: GroupParams): ServingGroup | UnpricedGroup | LeftAlone {
+  const { provider, region, zone, gpuModel, followedBy } = one;
+  if (followedBy !== undefined)
+    return leftAlone(
+      'own-policy',
+      `${followedBy} sets its size already, and two would undo each other`,
+      `the removal of ${followedBy}`,
+    );
   const sized = sizedOn(one);
   if (isLeft(sized)) return sized;
   const { term, fleet, gpusPerReplica } = sized;
   const places = [zone ?? region, region];
   const offer =
     places.map((at) => ownOffer(view, { ...one, region: at }, term)).find((found) => found !== null) ?? null;
-  if (offer === null)
-    return leftAlone(
-      'no-price',
-      'the price of its replicas is unknown',
-      'a price of its provider, SKU, place and term',
-    );
   const since = fleet.changedAt ?? view.asOf;
-  const group = {
+  const unpriced = {
     one,
     fleet,
     place: [provider, zone ?? region].filter((part) => part !== null).join(' '),
-    perHour: gpuHourNanos(offer.rate) * gpusPerReplica,
-    spot: null,
     isOverdue: fleet.booting > 0 && view.asOf > since + OVERDUE_COLD_STARTS * coldMs(given),
   };
+  if (offer === null) return term === 'on-demand' ? unpriced : NO_PRICE;
+  const group = { ...unpriced, perHour: gpuHourNanos(offer.rate) * gpusPerReplica, spot: null };
   if (term === 'on-demand') return group;
   const market = places.map((at) => marketOf(view, provider, at, gpuModel)).find((found) => found !== null) ?? null;
   const record = recordOf(view, market, given.historyDays);
@@ -86,15 +102,19 @@ function groupOf(view: PolicyView, one: WorkloadView, given: GroupParams): Servi
       `the availability of spot there has not been recorded for ${given.historyDays} days`,
       'readings of its spot market',
     );
-  return { ...group, spot: { market, record, isThere: isThereNow({ market }, view.asOf) } };
+  return { ...group, spot: { market, record, isThere: seenNow({ market }, view.asOf) } };
 }
 
 /** Two minutes until a loss is read and answered come before the cold start. */
 export const coldMs = ({ coldStartMinutes }: GroupParams): number => (coldStartMinutes + 2) * MINUTE_MS;
 
 /** Replicas that were asked for. */
-export const askedOf = ({ fleet }: ServingGroup): number => fleet.ready + fleet.booting;
+export const askedOf = ({ fleet }: Pick<ServingGroup, 'fleet'>): number => fleet.ready + fleet.booting;
 
 /** Of those that boot, the ones that may be counted on. */
-export const bootingOf = ({ fleet, spot, isOverdue }: ServingGroup): number =>
-  isOverdue || spot?.isThere === false ? 0 : fleet.booting;
+export const bootingOf = ({ fleet, spot = null, isOverdue }: UnpricedGroup & Partial<ServingGroup>): number =>
+  isOverdue || (spot !== null && spot.isThere !== true) ? 0 : fleet.booting;
+
+/** Replicas that all groups on demand may have together. */
+export const fallbackMost = ({ onDemand }: Pick<ServingGroups, 'onDemand'>): number =>
+  onDemand.reduce((sum, one) => sum + Math.max(one.fleet.maxReplicas, askedOf(one)), 0);

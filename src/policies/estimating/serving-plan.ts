@@ -6,6 +6,7 @@
  * stay ready without them, whichever of the other proposals are carried out, in whatever order.
  */
 import { Failure } from '../../core/errors.js';
+import type { WorkloadView } from '../../core/policy/policy.js';
 import { DAY_MS, HOUR_MS } from '../../core/time.js';
 import {
   beliefAfter,
@@ -145,15 +146,16 @@ function readingsOf({ spot }: ServingGroup, from: number, ticks: number): Readin
   return { tickSeconds: TICK_SECONDS, states: first < 0 ? new Uint8Array() : states.subarray(first) };
 }
 
-/** The planner's replicas as sizes of groups. What does not come is asked for on, where there is spot. */
+/** What was asked for and does not come, or may not have come because nobody looks, is asked for on. */
+const asksOn = ({ isOverdue, spot }: ServingGroup): boolean =>
+  (isOverdue && spot?.isThere === true) || spot?.isThere === null;
+
+/** The planner's replicas as sizes of groups. */
 function wantedSizes({ spot, onDemand }: ServingGroups, sizes: ServingSizes): Map<string, number> {
   const wanted = new Map<string, number>();
   spot.forEach((group, zone) => {
     const size = sizes.spot[zone] ?? 0;
-    wanted.set(
-      group.one.workload,
-      group.isOverdue && group.spot?.isThere === true ? Math.max(size, askedOf(group)) : size,
-    );
+    wanted.set(group.one.workload, asksOn(group) ? Math.max(size, askedOf(group)) : size);
   });
   // The cheapest first, and what is there before what would have to be launched.
   let left = sizes.onDemand;
@@ -172,6 +174,25 @@ function wantedSizes({ spot, onDemand }: ServingGroups, sizes: ServingSizes): Ma
     }
   }
   return wanted;
+}
+
+/** Where nothing can be planned: what is missing of the promised replicas is added on demand, and nothing taken away. */
+export function standInSizes(
+  { spot, onDemand, unpriced }: ServingGroups,
+  all: readonly WorkloadView[],
+  { replicas }: Pick<ServiceParams, 'replicas'>,
+): Sizes {
+  const ready = all.reduce((sum, { fleet }) => sum + (fleet?.ready ?? 0), 0);
+  const fallback = [...onDemand, ...unpriced];
+  let missing = replicas - ready - [...spot, ...fallback].reduce((sum, one) => sum + bootingOf(one), 0);
+  return new Map(
+    fallback.map((group): [string, number] => {
+      const asked = askedOf(group);
+      const more = group.isOverdue ? 0 : Math.max(0, Math.min(missing, group.fleet.maxReplicas - asked));
+      missing -= more;
+      return [group.one.workload, asked + more];
+    }),
+  );
 }
 
 /** Within bounds, and no smaller than leaves the promised replicas ready: on-demand, and what is dear, goes first. */

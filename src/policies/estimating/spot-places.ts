@@ -204,9 +204,12 @@ export function hourlyCost({ prices, record }: SpotPlace, restartHours: number):
 }
 
 /** Whether spot is to be had there now: the tick that runs where it was seen, otherwise the one before it. */
-export function isThereNow({ market }: Pick<SpotPlace, 'market'>, asOf: number): boolean {
+export const isThereNow = (place: Pick<SpotPlace, 'market'>, asOf: number): boolean => seenNow(place, asOf) === true;
+
+/** The same; null: nobody read it in this tick or the one before. */
+export function seenNow({ market }: Pick<SpotPlace, 'market'>, asOf: number): boolean | null {
   const now = Math.floor((asOf - market.from) / (market.tickSeconds * 1000));
-  return (market.available[now] ?? market.available[now - 1] ?? null) === true;
+  return market.available[now] ?? market.available[now - 1] ?? null;
 }
 
 /** Whether spot has been there for so many minutes. */

@@ -125,6 +125,10 @@ export class ViewStore {
     const measurements = workloads.some(({ runs }) => runs !== undefined)
       ? await this.measurements.upTo(db, organisation, asOf)
       : [];
+    // A service has served what its groups served that are gone by now.
+    const goneReplicas = workloads.some(({ partOf }) => partOf !== undefined)
+      ? await this.workloads.goneReplicas(db, organisation, team, asOf)
+      : {};
     const { offers } = this;
     return {
       organisation,
@@ -150,6 +154,7 @@ export class ViewStore {
         return offers.egress(prices, currency, asOf);
       },
       spotMarkets: await this.workloads.spotMarkets(db, organisation, asOf),
+      ...(Object.keys(goneReplicas).length === 0 ? {} : { goneReplicas }),
       leases: leases.map(({ provider, sku, region, gpuModel, ...lease }) => ({
         ...lease,
         hourlyNanos: hourlyNanos(prices, { provider, sku, region, gpuModel }, lease.gpus, currency, asOf),

@@ -5,7 +5,8 @@
  * is ever filled in.
  */
 import type { JobFacts, LeaseView, MinuteSeries, SpotMarket, WorkloadView } from '../../core/policy/policy.js';
-import { READINGS_DAYS } from '../../core/policy/policy.js';
+import { WORKLOAD_LABELS } from '../../core/policy/fleet-workload.js';
+import { READINGS_DAYS, READY_REPLICAS } from '../../core/policy/policy.js';
 import type { ModelAvailability } from '../../core/price/spot-reading.js';
 import { DAY_MS, formatInstant, MINUTE_MS } from '../../core/time.js';
 import type { Queryable } from '../database.js';
@@ -242,6 +243,31 @@ export class WorkloadStore {
       [organisation, teams, formatInstant(asOf - READINGS_DAYS * DAY_MS), formatInstant(asOf)],
     );
     return rows.map(({ at, ...one }) => ({ ...one, at: formatInstant(at.getTime()) }));
+  }
+
+  /** The ready replicas that a team's groups had which are gone by now, by the service that they were part of. */
+  async goneReplicas(
+    db: Queryable,
+    organisation: string,
+    team: string,
+    asOf: number,
+    days = READINGS_DAYS,
+  ): Promise<Record<string, MinuteSeries[]>> {
+    const rows = await db.query<{ target: string; service: string }>(
+      `select target, body -> 'labels' ->> $3 as service from fleet_target f
+       where organisation = $1 and team = $2 and body -> 'labels' ? $3 and gone_at > $4 and gone_at <= $5
+         and not exists (select 1 from workload w where w.organisation = f.organisation and w.id = f.target)`,
+      [organisation, team, WORKLOAD_LABELS.service, formatInstant(asOf - days * DAY_MS), formatInstant(asOf)],
+    );
+    if (rows.length === 0) return {};
+    const names = rows.map(({ target }) => target);
+    const metrics = await this.metrics(db, organisation, names, asOf, days);
+    const gone: Record<string, MinuteSeries[]> = {};
+    for (const { target, service } of rows) {
+      const ready = metrics.get(target)?.[READY_REPLICAS];
+      if (ready !== undefined) gone[service] = [...(gone[service] ?? []), ready];
+    }
+    return gone;
   }
 
   private async metrics(

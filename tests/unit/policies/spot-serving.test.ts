@@ -4,7 +4,13 @@
  */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { READY_REPLICAS, type PolicyView, type Proposal, type WorkloadView } from '../../../src/core/policy/policy.js';
+import {
+  READY_REPLICAS,
+  type MinuteSeries,
+  type PolicyView,
+  type Proposal,
+  type WorkloadView,
+} from '../../../src/core/policy/policy.js';
 import { HOUR_MS, MINUTE_MS } from '../../../src/core/time.js';
 import {
   AS_OF,
@@ -155,11 +161,80 @@ describe('a service on spot', () => {
     expect(left(change('spot-2', { term: 'reserved-1y' }))[2]).toBe('other-term');
     expect(left(change('spot-2', { sku: 'another' }))[2]).toBe('no-price');
     expect(left({ ...view, spotMarkets: view.spotMarkets.slice(0, 2) })[2]).toBe('not-recorded');
-    expect(left(view, { historyDays: 3 })).toEqual(['no-spot', 'no-spot', 'no-spot', 'no-spot']);
-    expect(left(change('od', { fleet: null }))).toEqual(new Array(4).fill('no-fallback'));
+    expect(left(view, { historyDays: 3 })).toEqual(['not-recorded', 'not-recorded', 'not-recorded', 'no-spot']);
+    expect(left(change('od', { fleet: null }))).toEqual(['no-fallback', 'no-fallback', 'no-fallback', 'size-unknown']);
     expect(left(view, { objective: 0.9999, coldStartMinutes: 60 })[0]).toBe('no-plan');
     expect(policy.nextEvaluationAt!(view, policy.params.parse(GIVEN))).toBe(AS_OF + MINUTE_MS);
     expect(policy.nextEvaluationAt!(exampleView(), policy.params.parse(GIVEN))).toBeNull();
+  });
+
+  it('stands in on demand where nothing can be planned: no price, no spot that is recorded, no plan', () => {
+    const view = service([{ ready: 1 }, none, none], none);
+    const priceless = { ...view, offers: view.offers.filter(({ term }) => term !== 'on-demand') };
+    const [added, ...others] = asked(priceless);
+    expect([short([added!]), others, added!.monthlySavings, added!.monthlyCost]).toEqual([
+      ['ScaleOut od 2'],
+      [],
+      null,
+      null,
+    ]);
+    expect(left(priceless)).toEqual(['no-price', 'no-price', 'no-price', undefined]);
+    expect(short(asked(view, { historyDays: 3 }))).toEqual(['ScaleOut od 2']);
+    expect(short(asked(view, { objective: 0.9999, coldStartMinutes: 60 }))).toEqual(['ScaleOut od 2']);
+    // Enough is ready: nothing is added, and nothing taken away.
+    const enough = after(priceless, [{ ...added!, change: { replicas: 5 } }]);
+    expect(asked(enough)).toEqual([]);
+    expect(left(enough)[3]).toBe('no-price');
+  });
+
+  it('leaves alone what an autoscaler sizes, and counts on none of it', () => {
+    const view = service([{ ready: 0 }, none, none], { ready: 3 });
+    const followed = view.workloads.map((one, at) => (at === 0 ? { ...one, followedBy: 'the policy cpu60' } : one));
+    const steps = asked({ ...view, workloads: followed });
+    expect(steps.map(({ target }) => target)).not.toContain('spot-0');
+    expect(short(steps).some((step) => step.startsWith('ScaleOut spot-1'))).toBe(true);
+    expect(left({ ...view, workloads: followed })[0]).toBe('own-policy');
+    // What it holds today may be gone tomorrow: on-demand does not go for it.
+    const held = followed.map((one, at) => (at === 0 ? { ...one, fleet: { ...one.fleet!, ready: 3 } } : one));
+    expect(short(asked({ ...view, workloads: held })).filter((step) => step.startsWith('ScaleIn'))).toEqual([]);
+    const all = view.workloads.map((one) => ({ ...one, followedBy: 'the policy cpu60' }));
+    expect(left({ ...view, workloads: all })).toEqual(new Array(4).fill('own-policy'));
+  });
+
+  it('says where less can run on demand than is promised', () => {
+    const view = service([{ ready: 3 }, { ready: 3 }, none], { ready: 1 });
+    const small = view.workloads.map((one) =>
+      one.workload === 'od' ? { ...one, fleet: { ...one.fleet!, maxReplicas: 1 } } : one,
+    );
+    const word =
+      'The groups on demand of chat may have 1 replicas together: where all spot is lost, 2 of the 3 promised';
+    const [lower] = asked({ ...view, workloads: small });
+    expect(lower!.risk.note).toContain(word);
+    const [explained] = policy.explain!({ ...view, workloads: small }, policy.params.parse(GIVEN));
+    expect(explained!.saw.at(-1)).toContain('chat: 7 replicas ready of 3 promised; 0 of the');
+    expect(explained!.saw.at(-1)).toContain(word);
+    expect(asked(view)[0]!.risk.note).not.toContain('together');
+  });
+
+  it('does not call spot gone that nobody has read, and asks on for what may come', () => {
+    const view = service([{ ready: 0, booting: 2 }, none, none], { ready: 3 });
+    const [market, ...others] = view.spotMarkets;
+    const unread = { ...market!, available: [...market!.available.slice(0, -2), null, null] };
+    const steps = asked({ ...view, spotMarkets: [unread, ...others] });
+    expect(steps.map(({ target }) => target)).not.toContain('spot-0');
+    expect(steps.map(({ target }) => target)).not.toContain('od');
+  });
+
+  it('counts what groups have served that are gone by now', () => {
+    const view = service([{ ready: 3 }, none, none], none);
+    const bare = view.workloads.map((one) => ({ ...one, metrics: {} }));
+    const before = { ...bare[0]!, metrics: { [READY_REPLICAS]: minutes(steady(0, 120)) } };
+    const gone = { ...view, workloads: [before, ...bare.slice(1)] };
+    // An hour and more without one ready replica leaves nothing: all on demand.
+    expect(short(asked(gone, { windowHours: 36 }))).toContain('ScaleOut od 3');
+    expect(
+      short(asked({ ...gone, goneReplicas: { chat: [minutes(steady(3, 120))] } }, { windowHours: 36 })),
+    ).not.toContain('ScaleOut od 3');
   });
 
   it('keeps groups within their bounds', () => {
@@ -208,8 +283,7 @@ describe('a service on spot', () => {
 describe('what was served of a promise', () => {
   const WINDOW = 48;
   const start = Math.floor(AS_OF / (WINDOW * HOUR_MS)) * WINDOW * HOUR_MS;
-  const recorded = (values: readonly (number | null)[], from: number): WorkloadView =>
-    workload('w', { metrics: { [READY_REPLICAS]: { from, values } } });
+  const recorded = (values: readonly (number | null)[], from: number): MinuteSeries => ({ from, values });
   const at = (minute: number): number => start + minute * MINUTE_MS;
 
   it('counts the minutes in which too few were ready, over all groups, and never better than they were read', () => {
