@@ -53,6 +53,7 @@ export function facts(over: Partial<GuardFacts> = {}, action: Partial<Action> = 
     isProtected: null,
     limits: bindingLimits({}, {}),
     teamFleet: null,
+    promise: null,
     recent: { team: none, organisation: none },
     lastOnTargetAt: null,
     liveOnTarget: null,

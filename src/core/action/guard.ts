@@ -20,6 +20,7 @@ import { UNALLOCATED } from '../cost/allocation.js';
 import { isTakenByCloud, type Effect, type EffectKind, type FleetTarget } from '../fleet/fleet.js';
 import { amountNanos, isQuiet, type BindingLimits, type Limits } from './limits.js';
 import { formatMoney } from '../money.js';
+import { replicasKept, type ServicePromise } from './service-floor.js';
 import { gpusKept, type TeamFleet } from './team-floor.js';
 import { HOUR_MS, MINUTE_MS, parseInstant, sayInstant } from '../time.js';
 
@@ -74,6 +75,8 @@ export interface GuardFacts {
   readonly limits: BindingLimits;
   /** The fleet of its team; null if no limit needs it. */
   readonly teamFleet: TeamFleet | null;
+  /** What a document promises of the service whose replicas the target holds; null: nothing, or a brake acts. */
+  readonly promise: ServicePromise | null;
   readonly recent: { readonly team: RecentActions; readonly organisation: RecentActions };
   /** When another action on the target was last applied; null: never. */
   readonly lastOnTargetAt: number | null;
@@ -241,6 +244,7 @@ function aboutPace(facts: GuardFacts, reach: Reach | null): GuardReason[] {
   if (isQuiet(limits.team.quietHours, now)) found.push(wait('quiet-hours', 'no actions are taken in quiet hours'));
   const sheltered = { ...facts, target: action.target, effect: action.effect };
   found.push(...aboutProtection(sheltered), ...aboutFloor(sheltered), ...aboutTeamFloor(sheltered));
+  found.push(...aboutPromise(facts));
   if (reach !== null) found.push(...aboutHour(facts, reach, 'team'), ...aboutHour(facts, reach, 'organisation'));
   return found;
 }
@@ -327,6 +331,18 @@ function aboutTeamFloor({ effect, seen, limits: { team }, teamFleet }: Sheltered
   const why = (kept: number): string =>
     `${kept} GPUs of the team would be certain to stay in service, fewer than the ${team.minTeamGpus} that it keeps`;
   return [left.alone < team.minTeamGpus ? refusal('floor', why(left.alone)) : wait('team-floor', why(left.kept))];
+}
+
+/** What a service is promised. Replicas that were lost since the proposal may come back. */
+function aboutPromise({ action, seen, promise }: GuardFacts): GuardReason[] {
+  const kept = seen === null || promise === null ? null : replicasKept(action.effect, seen, promise);
+  if (kept === null || promise === null || kept >= promise.replicas) return [];
+  return [
+    wait(
+      'service-floor',
+      `${kept} replicas of ${promise.service} would be certain to stay ready, fewer than the ${promise.replicas} that the policy document ${promise.document} promises`,
+    ),
+  ];
 }
 
 /** The hourly caps. An action that alone exceeds a cap never passes. */

@@ -19,6 +19,7 @@ import { bindingLimits, type BindingLimits, type Limits, type LimitsDocument } f
 import type { Policy } from '../../core/policy/policy.js';
 import { monthLabel, parseDay, DAY_MS } from '../../core/time.js';
 import type { Queryable, Transaction } from '../database.js';
+import { servicePromise } from './service-promise.js';
 import { teamFleet } from './team-fleet.js';
 import type { OrganisationStore } from '../access/organisation.js';
 import type { PolicyStore, StoredPolicy } from '../policy/policies.js';
@@ -32,6 +33,7 @@ export type KnownFacts = Pick<
   GuardFacts,
   | 'limits'
   | 'teamFleet'
+  | 'promise'
   | 'recent'
   | 'lastOnTargetAt'
   | 'liveOnTarget'
@@ -176,12 +178,11 @@ export class SafetyStore {
     now: number,
   ): Promise<KnownFacts> {
     const limits = await this.limits(tx, organisation, action.team);
-    const document =
-      action.document === null
-        ? undefined
-        : (await this.policies.list(tx, organisation, policies)).find(({ name }) => name === action.document);
+    const documents = await this.policies.list(tx, organisation, policies);
+    const document = documents.find(({ name }) => name === action.document);
     return {
       limits,
+      promise: await servicePromise(tx, organisation, action, documents, policies, now),
       teamFleet: await this.fleetOf(tx, organisation, action.team, limits, action.id),
       recent: await this.recent(tx, organisation, action, limits, now),
       lastOnTargetAt: await this.lastOn(tx, organisation, action),
