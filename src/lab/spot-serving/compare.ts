@@ -11,10 +11,14 @@ import { bursarServing } from '../../planning/spot-serving/bursar.js';
 import { allOnDemandCost, type ServingProblem, type ServingWindow } from '../../planning/spot-serving/problem.js';
 import { simulateServing, type ServingPolicy, type ServingRun } from '../../planning/spot-serving/simulate.js';
 import { mulberry32 } from '../random.js';
+import { bestRuleServing, liveServing, toldServing } from './informed.js';
 import { servingOpponents } from './opponents.js';
 import { servingOptimum } from './optimum.js';
 
-/** Names in the order of reports. */
+/**
+ * Names in the order of reports. The last three run only where they are asked for: the planner asked anew at every tick,
+ * told how the zones of the window are, and the rule that turned out best.
+ */
 export const POLICIES = [
   'bursar',
   'spothedge',
@@ -25,7 +29,11 @@ export const POLICIES = [
   'cheapest-zone-guarded',
   'round-robin',
   'on-demand',
+  'bursar-live',
+  'bursar-told',
+  'bursar-best-rule',
 ] as const;
+export const STANDARD = POLICIES.filter((name) => !name.startsWith('bursar-'));
 export type PolicyName = (typeof POLICIES)[number];
 
 export interface ServingCase {
@@ -100,18 +108,38 @@ export function compareServing(
 
 function runsOf(name: PolicyName, comparison: ServingComparison, windowDone: () => void): readonly ServingRun[] {
   const { problem, cases } = comparison;
-  if (name === 'bursar') {
-    const policyOf = bursarPolicies(comparison);
+  const ownRun = ownRuns(name, comparison);
+  if (ownRun !== null)
     return cases.map((one) => {
-      const run = simulateServing(problem, one.window, policyOf(one));
+      const run = ownRun(one);
       windowDone();
       return run;
     });
-  }
   const readings = servingOpponents(problem).get(name) ?? [];
   const all = readings.map((policy) => cases.map(({ window }) => simulateServing(problem, window, policy())));
   for (const _ of cases) windowDone();
   return bestReading(problem, all);
+}
+
+/** How Bursar, or a reading of it, runs a window; null: it is an opponent. */
+function ownRuns(name: PolicyName, comparison: ServingComparison): ((one: ServingCase) => ServingRun) | null {
+  const { problem } = comparison;
+  const running =
+    (policyOf: (one: ServingCase) => ServingPolicy) =>
+    (one: ServingCase): ServingRun =>
+      simulateServing(problem, one.window, policyOf(one));
+  switch (name) {
+    case 'bursar':
+      return running(bursarPolicies(comparison));
+    case 'bursar-live':
+      return running((one) => liveServing(problem, one));
+    case 'bursar-told':
+      return running((one) => toldServing(problem, one));
+    case 'bursar-best-rule':
+      return (one) => bestRuleServing(problem, one);
+    default:
+      return null;
+  }
 }
 
 /** Bursar as it runs a window: taught by what is known before its start. */

@@ -12,7 +12,14 @@ import type { Readings } from '../../planning/spot-regions/availability.js';
 import { servingProblem, type ServingProblem } from '../../planning/spot-serving/problem.js';
 import { readZones, type ZoneRecording } from '../spot-regions/recordings.js';
 import { aligned, chosenZones, pastOf, refuse, startsOf } from '../spot-regions/run.js';
-import { compareServing, POLICIES, type PolicyName, type ServingCase, type ServingResult } from './compare.js';
+import {
+  compareServing,
+  POLICIES,
+  STANDARD,
+  type PolicyName,
+  type ServingCase,
+  type ServingResult,
+} from './compare.js';
 
 export interface SpotServingOptions {
   readonly traces: string;
@@ -68,7 +75,7 @@ function policiesOf(named: readonly string[] | undefined, problems: Problem[]): 
   for (const name of named ?? [])
     if (!POLICIES.some((known) => known === name))
       problems.push({ path: 'policies', message: `there is no ${name}; there are ${POLICIES.join(', ')}` });
-  return POLICIES.filter((name) => named === undefined || named.includes(name));
+  return named === undefined ? STANDARD : POLICIES.filter((name) => named.includes(name));
 }
 
 function problemOf(zones: readonly ZoneRecording[], options: SpotServingOptions, problems: Problem[]): ServingProblem {

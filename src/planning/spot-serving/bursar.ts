@@ -17,7 +17,7 @@ export interface BursarServingOptions {
   /** The belief about each zone at the first tick: whether it has room for one replica. */
   readonly beliefs: readonly ZoneBelief[];
   readonly random: Random;
-  /** Most times that the neighbours of the rule are looked at in one evaluation; absent: once. */
+  /** Most times that the neighbours of the rule are looked at in one evaluation; absent: once; 0: its rule stands. */
   readonly rounds?: number;
   /** The rule that it begins with, as far as it is known. */
   readonly rule?: Partial<Rule>;
@@ -75,7 +75,7 @@ class Planner {
   decide(desk: Desk): void {
     this.learn(desk);
     this.happened ||= desk.lost.length > 0;
-    if (desk.tick - this.plannedAt >= (this.happened ? this.lossTicks : this.replanTicks)) this.plan(desk);
+    if (this.rounds > 0 && desk.tick - this.plannedAt >= (this.happened ? this.lossTicks : this.replanTicks)) this.plan(desk);
     actByRule(this.problem, this.watched(desk), this.rule, this.ranking(desk, this.rule.caution));
   }
 
