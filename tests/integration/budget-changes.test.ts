@@ -63,13 +63,22 @@ describe('a budget that is changed', async () => {
     await use(bursar, ...[0, 1, 2, 3, 4, 5].map(hour));
     expect(await told(bursar, 'b')).toEqual(['actual:0.5 #1']);
     // 60 of 110 are more than half still, of 200 no longer.
+    const holds = async () => (await bursar.stores.budgets.crossings('default', 'b')).map((one) => one.holds);
     await set(bursar, budget('b', '110'));
+    expect(await holds()).toEqual([true]);
     await set(bursar, budget('b', '200'));
+    expect(await holds()).toEqual([false]);
     expect(await told(bursar, 'b')).toEqual(['actual:0.5 #1']);
     await use(bursar, hour(6), hour(7), hour(8));
     expect(await told(bursar, 'b')).toEqual(['actual:0.5 #1']);
     await use(bursar, hour(9));
     expect(await told(bursar, 'b')).toEqual(['actual:0.5 #1', 'actual:0.5 #2']);
+    expect(await holds()).toEqual([false, true]);
+    // Without the threshold nothing of it is crossed; with it again, it is, and nobody is told twice.
+    await set(bursar, budget('b', '200', { thresholds: [{ kind: 'actual', ratio: '0.9' }] }));
+    expect(await holds()).toEqual([false, false]);
+    await set(bursar, budget('b', '200', { thresholds: [{ kind: 'actual', ratio: '0.50' }] }));
+    expect(await holds()).toEqual([false, true]);
   });
 
   it('has the periods of the zone and the length that it has now', async () => {

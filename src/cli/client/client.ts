@@ -56,7 +56,7 @@ export type BudgetView = Budget & {
   readonly weighedAt: string | null;
   readonly state: BudgetStateJson | null;
   /** The crossings of that period. */
-  readonly crossings: readonly Pick<BudgetState['crossings'][number], 'kind' | 'ratio' | 'crossedAt'>[];
+  readonly crossings: readonly Pick<BudgetState['crossings'][number], 'kind' | 'ratio' | 'crossedAt' | 'holds'>[];
 };
 
 /** So many budgets are asked for at a time. */
@@ -253,7 +253,7 @@ export class Client {
       state: stored?.state ?? null,
       crossings: (stored?.crossings ?? [])
         .filter(({ periodStart }) => periodStart === stored?.periodStart)
-        .map(({ kind, ratio, crossedAt }) => ({ kind, ratio, crossedAt })),
+        .map(({ kind, ratio, crossedAt, holds }) => ({ kind, ratio, crossedAt, holds })),
     };
   }
 }

@@ -239,8 +239,9 @@ const BUDGET_TITLES: readonly Title[] = [
   { title: 'unpriced GPU-hours', below: true },
 ];
 
-const crossedText = (crossings: readonly { readonly kind: string; readonly ratio: string }[]): string =>
-  [...new Set(crossings.map(({ kind, ratio }) => `${kind}:${ratio}`))].join(' ');
+/** Those that its change did not take away. */
+const crossedText = (crossings: BudgetView['crossings']): string =>
+  [...new Set(crossings.filter(({ holds }) => holds).map(({ kind, ratio }) => `${kind}:${ratio}`))].join(' ');
 
 /** Bills that are not final: one sentence for every budget that has some. */
 function setAsideText(states: readonly (readonly [name: string, state: BudgetStateJson | null])[]): string {

@@ -56,6 +56,11 @@ export interface StoredCrossing {
   readonly ratio: string;
   readonly crossedAt: string;
   readonly round: number;
+  /**
+   * Whether it still stands: the budget was not raised above it, and, until its period is over, the budget has this
+   * threshold.
+   */
+  readonly holds: boolean;
 }
 
 /** A BudgetState as people and callers read it: amounts as decimal strings, instants as ISO 8601. */
@@ -348,9 +353,16 @@ export class BudgetStore {
   }
 
   async crossings(organisation: string, budget: string | null, db: Queryable = this.db): Promise<StoredCrossing[]> {
-    const rows = await db.query<{ budget: string; period: Date; kind: string; ratio: string; at: Date; round: number }>(
-      `select budget, period_start as period, kind, trim_scale(ratio)::text as ratio, crossed_at as at, round from crossing
-       where organisation = $1 and ($2::text is null or budget = $2) order by period_start desc, budget, kind, ratio, round limit 1000`,
+    const rows = await db.query<Omit<StoredCrossing, 'periodStart' | 'crossedAt'> & { period: Date; at: Date }>(
+      `select c.budget, c.period_start as period, c.kind, trim_scale(c.ratio)::text as ratio, c.crossed_at as at, c.round,
+         c.rearmed_at is null and (coalesce(s.period_end <= s.weighed_at, false) or exists (
+           select 1 from jsonb_array_elements(b.spec->'thresholds') as t
+           where t->>'kind' = c.kind and (t->>'ratio')::numeric = c.ratio)) as holds
+       from crossing c left join budget b on b.organisation = c.organisation and b.id = c.budget
+         left join budget_state s
+           on s.organisation = c.organisation and s.budget = c.budget and s.period_start = c.period_start
+       where c.organisation = $1 and ($2::text is null or c.budget = $2)
+       order by c.period_start desc, c.budget, c.kind, c.ratio, c.round limit 1000`,
       [organisation, budget],
     );
     return rows.map((r) => ({
@@ -360,6 +372,7 @@ export class BudgetStore {
       ratio: r.ratio,
       crossedAt: r.at.toISOString(),
       round: r.round,
+      holds: r.holds,
     }));
   }
 

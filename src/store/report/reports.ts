@@ -276,7 +276,7 @@ export class ReportStore {
       if (stored === undefined || Date.parse(stored.periodEnd) <= at) continue;
       const { budget, team, periodStart, periodEnd, state } = stored;
       const crossings = (await budgets.crossings(organisation, budget, db)).filter(
-        (one) => one.periodStart === periodStart,
+        (one) => one.holds && one.periodStart === periodStart,
       );
       const { status, currency, planned, spent, committed, ratio, forecast, exhaustionAt, unpricedGpuHours } = state;
       found.push({

@@ -141,6 +141,11 @@ const crossingSchema = z.strictObject({
     .describe(
       '2 or more: the threshold is reported again, after the budget was raised above the spend, or after it was no longer reached before anybody was told',
     ),
+  holds: z
+    .boolean()
+    .describe(
+      'False after the budget was raised above it, and, until its period is over, after its threshold was removed from the budget',
+    ),
 });
 
 const stateSchema = z

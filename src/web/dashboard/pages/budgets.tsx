@@ -255,8 +255,8 @@ interface ThresholdRow {
   /** The amount at the threshold; null: there is no plan, or the threshold was removed and its amount is not known. */
   readonly amount: string | null;
   readonly crossedAt: string | null;
-  /** It was crossed, and is no longer in the budget. */
-  readonly isRemoved: boolean;
+  /** A change of the budget took the crossing away: the threshold is no longer in it, or not reached any more. */
+  readonly isPast: boolean;
 }
 
 /** A threshold removed after its crossing stays: people were notified of it. */
@@ -269,17 +269,18 @@ function thresholdsOf({ budget, evaluated }: Answer): ThresholdRow[] {
   ): boolean => one.kind === other.kind && compareDecimal(amount(one.ratio), amount(other.ratio)) === 0;
   const removed = crossings.filter((crossing) => !budget.thresholds.some((one) => isSame(one, crossing)));
   return [
-    ...budget.thresholds.map(
-      ({ kind, ratio }): ThresholdRow => ({
+    ...budget.thresholds.map(({ kind, ratio }): ThresholdRow => {
+      const crossed = crossings.findLast((one) => isSame(one, { kind, ratio }));
+      return {
         kind,
         ratio,
         amount: planned === null ? null : formatDecimal(product(amount(planned), amount(ratio))),
-        crossedAt: crossings.find((one) => isSame(one, { kind, ratio }))?.crossedAt ?? null,
-        isRemoved: false,
-      }),
-    ),
+        crossedAt: crossed?.crossedAt ?? null,
+        isPast: crossed?.holds === false,
+      };
+    }),
     ...removed.map(
-      ({ kind, ratio, crossedAt }): ThresholdRow => ({ kind, ratio, amount: null, crossedAt, isRemoved: true }),
+      ({ kind, ratio, crossedAt }): ThresholdRow => ({ kind, ratio, amount: null, crossedAt, isPast: true }),
     ),
   ].sort((a, b) => a.kind.localeCompare(b.kind) || Number(a.ratio) - Number(b.ratio));
 }
@@ -299,13 +300,13 @@ const thresholdColumns = (currency: string): readonly Column<ThresholdRow>[] => 
   {
     name: say('column.crossed'),
     text: ({ crossedAt }) => crossedAt ?? '',
-    cell: ({ crossedAt, isRemoved }) =>
+    cell: ({ crossedAt, isPast }) =>
       crossedAt === null ? (
         <span class="quiet">{say('threshold.not-crossed')}</span>
       ) : (
         <>
-          <Badge tone="warn">{say('threshold.crossed')}</Badge> <Instant at={crossedAt} />
-          {isRemoved ? <span class="note">{say('threshold.removed')}</span> : null}
+          {isPast ? say('threshold.past') : <Badge tone="warn">{say('threshold.crossed')}</Badge>}{' '}
+          <Instant at={crossedAt} />
         </>
       ),
   },

@@ -51,7 +51,7 @@ export const BUDGETS: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'threshold.actual': '实际支出',
   'threshold.forecast': '预测',
   'threshold.crossed': '已触发',
-  'threshold.removed': '该阈值已不在预算中。',
+  'threshold.past': '预算修改前触发：',
   'threshold.not-crossed': '本期未触发',
   'threshold.none': '未设置阈值：预算消耗时不会通知任何人。',
   'threshold.before': '此前有 {n} 个期间也触发过阈值。',

@@ -50,7 +50,7 @@ export const BUDGETS = {
   'threshold.actual': 'Actual spend',
   'threshold.forecast': 'Forecast',
   'threshold.crossed': 'crossed',
-  'threshold.removed': 'It is no longer in the budget.',
+  'threshold.past': 'before the budget was changed:',
   'threshold.not-crossed': 'not crossed in this period',
   'threshold.none': 'No threshold is set: nobody is notified as the spend rises.',
   'threshold.before': 'Thresholds were crossed in {n} earlier {n:period|periods} too.',
