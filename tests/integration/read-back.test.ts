@@ -33,29 +33,57 @@ const SHOWN: Readonly<Record<string, { readonly at: string; readonly first?: unk
   '/v1/reconciliation/settings': { at: '/v1/reconciliation/settings' },
   '/v1/configuration': { at: '/v1/configuration' },
 };
-/** GET answers one page of a list there, and PUT adds to the list. */
-const LISTS = new Set(['/v1/fx']);
+/** Where GET answers nothing that PUT takes (a page of a list, or nothing at all): what is put there. */
+const PUT_ALONE: Readonly<Record<string, { readonly at: string; readonly body: unknown }>> = {
+  '/v1/fx': { at: '/v1/fx', body: { rates: [{ day: '2026-10-01', currency: 'EUR', perUsd: '0.9' }] } },
+  '/v1/roles/{name}': { at: '/v1/roles/custom:reader', body: { scopes: ['read'] } },
+  '/v1/deliveries/{name}': { at: '/v1/deliveries/october', body: { source: 's' } },
+  '/v1/leases/{id}': { at: '/v1/leases/one', body: { team: 'red', target: 'i-1', expiresAt: '2026-12-01T00:00:00Z' } },
+  '/v1/slack-users/{workspace}/{user}': { at: '/v1/slack-users/T0WORK/U0ANA', body: { key: 'KEY' } },
+  '/v1/cost-views/{id}': { at: '/v1/cost-views/VIEW', body: { name: 'Other', query: { 'group-by': 'team' } } },
+};
 
 describe('what GET answers', async () => {
   const api = await testApi();
   const all = endpoints();
-  const both = all
-    .filter(({ method, path }) => method === 'PUT' && all.some((one) => one.method === 'GET' && one.path === path))
+  const paths = all
+    .filter(({ method }) => method === 'PUT')
     .map(({ path }) => path)
     // Resources of SCIM are taken as RFC 7644 says, in a test of their own.
-    .filter((path) => path.startsWith('/v1/') && !LISTS.has(path));
+    .filter((path) => path.startsWith('/v1/'));
+  const audit = async (): Promise<unknown> => (await api.call('GET', '/v1/audit')).body;
 
-  it('is known here for every address that has both', () => expect(both.sort()).toEqual(Object.keys(SHOWN).sort()));
+  it('is known here for every address that has both, and what is put where only PUT is', () =>
+    expect(paths.sort()).toEqual([...Object.keys(SHOWN), ...Object.keys(PUT_ALONE)].sort()));
 
   it.each(Object.entries(SHOWN))('is taken by PUT %s', async (_, { at, first }) => {
     if (first !== undefined) expect(await api.call('PUT', at, { body: first })).toMatchObject({ status: 200 });
     const before = await api.call('GET', at);
     expect(before).toMatchObject({ status: 200 });
-    const audit = async (): Promise<unknown> => (await api.call('GET', '/v1/audit')).body;
     const entries = await audit();
     expect(await api.call('PUT', at, { body: before.body })).toMatchObject({ status: 200 });
     expect((await api.call('GET', at)).body).toEqual(before.body);
     // What changed nothing is no entry.
+    expect(await audit()).toEqual(entries);
+  });
+
+  it.each(Object.values(PUT_ALONE))('is no entry of the audit when put at $at again', async ({ at, body }) => {
+    await api.call('PUT', '/v1/teams/red', { body: { name: 'Red' } });
+    const made = async (where: string, sent: unknown): Promise<string> => {
+      const { id } = (await api.call<{ id: string }>('POST', where, { body: sent })).body;
+      return id;
+    };
+    const key = await made('/v1/keys', { name: 'ana', scopes: ['read'] });
+    const view = await made('/v1/cost-views', { name: 'Mine', query: { 'group-by': 'sku' } });
+    const [where, sent] = [at.replace('VIEW', view), JSON.parse(JSON.stringify(body).replace('KEY', key)) as unknown];
+    const unset = await audit();
+    const first = await api.call('PUT', where, { body: sent });
+    expect(first).toMatchObject({ status: 200 });
+    const entries = await audit();
+    expect(entries).not.toEqual(unset);
+    const again = await api.call<object>('PUT', where, { body: sent });
+    expect(again).toMatchObject({ status: 200 });
+    if (at !== '/v1/fx') expect(again.body).toEqual(first.body);
     expect(await audit()).toEqual(entries);
   });
 

@@ -66,7 +66,7 @@ export class RoleStore {
     { name, scopes, description }: RoleRequest,
     by: string,
     now: number,
-  ): Promise<StoredRole> {
+  ): Promise<{ readonly role: StoredRole; readonly changed: boolean }> {
     const problems = scopeProblems(scopes);
     if (!CUSTOM_ROLE.test(name))
       problems.push({ path: 'name', message: 'is not custom: followed by small letters, digits and hyphens' });
@@ -80,11 +80,17 @@ export class RoleStore {
       `insert into access_role (organisation, name, scopes, description, updated_at, updated_by)
        values ($1,$2,$3,$4,$5,$6) on conflict (organisation, name) do update set scopes = excluded.scopes,
          description = excluded.description, updated_at = excluded.updated_at, updated_by = excluded.updated_by
+       where (access_role.scopes, access_role.description) is distinct from (excluded.scopes, excluded.description)
        returning ${COLUMNS}`,
       [organisation, name, inOrder(scopes), description, new Date(now), by],
     );
-    if (row === undefined) throw new Error('broken invariant: an insert returns its row');
-    return roleOf(row);
+    if (row !== undefined) return { role: roleOf(row), changed: true };
+    const [same] = await tx.query<Row>(`select ${COLUMNS} from access_role where organisation = $1 and name = $2`, [
+      organisation,
+      name,
+    ]);
+    if (same === undefined) throw new Error('broken invariant: what conflicts is there');
+    return { role: roleOf(same), changed: false };
   }
 
   /** @throws Failure missing, or conflict while keys have it. */

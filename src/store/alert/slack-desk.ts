@@ -137,18 +137,19 @@ export class SlackDesk {
     key: string,
     by: string,
     now: number,
-  ): Promise<SlackUser> {
+  ): Promise<{ readonly person: SlackUser; readonly changed: boolean }> {
     const [known] = await tx.query(`select 1 from api_key where organisation = $1 and id = $2 and revoked_at is null`, [
       organisation,
       key,
     ]);
     if (known === undefined) throw missing(`key ${key} does not exist, or is revoked`);
-    await tx.query(
+    const changed = await tx.query(
       `insert into slack_user (organisation, workspace, slack_user, api_key, made_by, made_at) values ($1, $2, $3, $4, $5, $6)
-       on conflict (organisation, workspace, slack_user) do update set api_key = excluded.api_key, made_by = excluded.made_by, made_at = excluded.made_at`,
+       on conflict (organisation, workspace, slack_user) do update set api_key = excluded.api_key, made_by = excluded.made_by, made_at = excluded.made_at
+       where slack_user.api_key <> excluded.api_key returning 1 as changed`,
       [organisation, workspace, user, key, by, formatInstant(now)],
     );
-    return this.known(tx, organisation, { workspace, user });
+    return { person: await this.known(tx, organisation, { workspace, user }), changed: changed.length > 0 };
   }
 
   /** @throws Failure missing. */

@@ -94,7 +94,7 @@ export class CostViewStore {
         formatInstant(now),
       ],
     );
-    return { ...view, id, changedAt: formatInstant(now) };
+    return { ...view, id, changedAt: new Date(now).toISOString() };
   }
 
   async remove(tx: Queryable, organisation: string, id: string): Promise<void> {

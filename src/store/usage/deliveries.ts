@@ -55,10 +55,10 @@ export class DeliveryStore {
     { name, source, format }: Pick<OpenDelivery, 'name' | 'source' | 'format'>,
     by: string,
     now: number,
-  ): Promise<OpenDelivery> {
-    await tx.query(
+  ): Promise<{ readonly delivery: OpenDelivery; readonly opened: boolean }> {
+    const opened = await tx.query(
       `insert into open_delivery (organisation, name, source, format, opened_at, opened_by) values ($1, $2, $3, $4, $5, $6)
-       on conflict (organisation, name) do nothing`,
+       on conflict (organisation, name) do nothing returning 1 as opened`,
       [organisation, name, source, format, new Date(now), by],
     );
     const delivery = await this.get(tx, organisation, name);
@@ -66,7 +66,7 @@ export class DeliveryStore {
       throw conflict(
         `the delivery ${name} is open for the source ${delivery.source} and the format ${delivery.format}`,
       );
-    return delivery;
+    return { delivery, opened: opened.length > 0 };
   }
 
   /** @throws Failure missing if no such delivery is open. */

@@ -233,18 +233,17 @@ export class AlertSettingsController {
     @JsonBody(connectSchema) { key }: z.infer<typeof connectSchema>,
   ): Promise<SlackUser> {
     const { stores, clock } = this.parts;
-    return write(stores, caller, 'slack-user.connect', async (tx) => ({
-      body: await stores.slackDesk.connect(
+    return write(stores, caller, 'slack-user.connect', async (tx) => {
+      const { person, changed } = await stores.slackDesk.connect(
         tx,
         caller.principal.organisation,
         { workspace, user },
         key,
         actorOf(caller),
         clock.now(),
-      ),
-      target: `${workspace}/${user}`,
-      detail: { key },
-    }));
+      );
+      return { body: person, target: `${workspace}/${user}`, detail: { key }, changedNothing: !changed };
+    });
   }
 
   @Endpoint('DELETE /v1/slack-users/:workspace/:user', {

@@ -79,11 +79,11 @@ export class DeliveriesController {
   ): Promise<OpenDelivery> {
     const { stores, clock } = this.parts;
     const { organisation } = caller.principal;
-    return write(stores, caller, 'delivery.open', async (tx) => ({
-      body: await stores.deliveries.open(tx, organisation, { name, ...terms }, actorOf(caller), clock.now()),
-      target: name,
-      detail: terms,
-    }));
+    return write(stores, caller, 'delivery.open', async (tx) => {
+      const asked = { name, ...terms };
+      const { delivery, opened } = await stores.deliveries.open(tx, organisation, asked, actorOf(caller), clock.now());
+      return { body: delivery, target: name, detail: terms, changedNothing: !opened };
+    });
   }
 
   @Endpoint('POST /v1/deliveries/:name/files', {

@@ -73,7 +73,7 @@ export class FxController {
     const stated = source ?? actorOf(caller);
     return write(stores, caller, 'fx.save', async (tx) => {
       const change = await setFx(stores, tx, caller.principal.organisation, quotes, stated);
-      return { body: change, target: stated, detail: { ...change } };
+      return { body: change, target: stated, detail: { ...change }, changedNothing: change.changed === 0 };
     });
   }
 }

@@ -4,6 +4,7 @@
  */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
+import { canonical } from '../../core/changes.js';
 import { missing } from '../../core/errors.js';
 import { parseInstant } from '../../core/time.js';
 import type { Transaction } from '../../store/database.js';
@@ -91,12 +92,11 @@ export class LeasesController {
     const { organisation } = caller.principal;
     return write(stores, caller, 'lease.give', async (tx) => {
       await this.checkLease(tx, caller, id);
+      const before = await stores.leases.get(tx, organisation, id);
       const terms: LeaseTerms = { ...body, expiresAt: body.expiresAt === null ? null : parseInstant(body.expiresAt) };
-      return {
-        body: leaseJson(await giveLease(stores, tx, organisation, id, terms, clock.now())),
-        target: id,
-        detail: body,
-      };
+      const given = await giveLease(stores, tx, organisation, id, terms, clock.now());
+      const changedNothing = before !== null && canonical(leaseJson(before)) === canonical(leaseJson(given));
+      return { body: leaseJson(given), target: id, detail: body, changedNothing };
     });
   }
 

@@ -59,8 +59,8 @@ export class RolesController {
     const saved = await write(stores, caller, 'role.save', async (tx) => {
       const request = { name, scopes, description };
       const { organisation } = caller.principal;
-      const body = await stores.roles.save(tx, organisation, request, actorOf(caller), clock.now());
-      return { body, target: name, detail: { scopes: body.scopes, description } };
+      const { role, changed } = await stores.roles.save(tx, organisation, request, actorOf(caller), clock.now());
+      return { body: role, target: name, detail: { scopes: role.scopes, description }, changedNothing: !changed };
     });
     this.forget();
     return saved;
