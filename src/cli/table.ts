@@ -11,6 +11,7 @@ import { eastAsianWidth } from 'get-east-asian-width';
 import { stripVTControlCharacters, styleText } from 'node:util';
 import { csvOf } from '../core/csv.js';
 import { formatDecimal, parseDecimal, tenTo } from '../core/decimal.js';
+import { fixed } from '../core/figures.js';
 import { divideHalfEven } from '../core/money.js';
 import { PLAIN, type Screen } from './screen.js';
 
@@ -428,5 +429,5 @@ export function grouped(count: number): string {
 
 /** A fraction as a percentage with one digit. */
 export function percent(fraction: number | null): string | null {
-  return fraction === null ? null : `${(100 * fraction).toFixed(1)}%`;
+  return fraction === null ? null : `${fixed(100 * fraction, 1)}%`;
 }

@@ -48,6 +48,9 @@ export interface Figure {
 /** Amounts that are stored in nanos have it at the end of their name; three are the mean, low and high. */
 export const NANOS = /Nanos$/;
 
+/** A number with so many digits after the point; what rounds to zero has no sign. */
+export const fixed = (value: number, digits: number): string => value.toFixed(digits).replace(/^-(0(\.0*)?)$/, '$1');
+
 /**
  * A share in per cent, in one form everywhere: one digit, two below one per cent; below 0.01 % it says `less than`.
  * Null is unknown.

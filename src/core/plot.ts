@@ -4,6 +4,7 @@
  * It draws nothing and knows no report. The invariant: a missing value is null, and is neither drawn nor described as
  * zero.
  */
+import { fixed } from './figures.js';
 import { formatInstant } from './time.js';
 
 export interface Axis {
@@ -110,8 +111,7 @@ export function valueText(value: number | null, { unit }: Pick<Axis, 'unit'>): s
   if (unit === 'number') return compact(value);
   const percent = value * 100;
   const digits = Math.abs(percent) < 10 && Math.abs(percent) >= 0.05 ? 1 : 0;
-  // A value that rounds to zero has no sign.
-  return `${percent.toFixed(digits).replace(/^-(0(?:\.0)?)$/, '$1')} %`;
+  return `${fixed(percent, digits)} %`;
 }
 
 function compact(value: number): string {

@@ -6,6 +6,7 @@
 import type { Driver, NextStep, SpendSoFar } from './alert.js';
 import { BUDGET_FILTERS, byTheirNames, type BudgetFilters } from '../budget/budget.js';
 import { formatDecimal, parseDecimal, tenTo, ZERO } from '../decimal.js';
+import { fixed } from '../figures.js';
 import { divideHalfEven } from '../money.js';
 import type { Price } from '../price/price.js';
 import { byLowEnd, surelySaves, type Recommendation } from '../policy/recommendation.js';
@@ -243,4 +244,4 @@ export function peersOf(series: PriceSeries, all: readonly PriceSeries[]): Price
 }
 
 /** An estimate as a decimal string with so many digits. */
-export const estimateText = (value: number, digits = 2): string => value.toFixed(digits);
+export const estimateText = (value: number, digits = 2): string => fixed(value, digits);

@@ -147,7 +147,7 @@ export class Charts {
     return { type: 'value', axisLabel: { formatter: (value) => short.format(value) }, splitNumber: 4 };
   }
 
-  private short(signDisplay: 'auto' | 'exceptZero' = 'auto'): Intl.NumberFormat {
+  private short(signDisplay: 'negative' | 'exceptZero' = 'negative'): Intl.NumberFormat {
     return new Intl.NumberFormat(this.format.reader.locale, {
       style: 'currency',
       currency: this.report.currency,

@@ -41,9 +41,11 @@ export class Formatter {
     private readonly texts: Texts,
   ) {}
 
+  /** What rounds to nothing has no sign. */
   private number(options: Intl.NumberFormatOptions): Intl.NumberFormat {
     const key = JSON.stringify(options);
-    const known = this.numbers.get(key) ?? new Intl.NumberFormat(this.reader.locale, options);
+    const known =
+      this.numbers.get(key) ?? new Intl.NumberFormat(this.reader.locale, { signDisplay: 'negative', ...options });
     this.numbers.set(key, known);
     return known;
   }
@@ -52,8 +54,7 @@ export class Formatter {
     const digits = isSmall(amount)
       ? { minimumFractionDigits: 2, maximumFractionDigits: 4 }
       : { minimumFractionDigits: 2, maximumFractionDigits: 2 };
-    // What rounds to nothing has no sign.
-    return this.number({ style: 'currency', currency, signDisplay: 'negative', ...digits }).format(asDecimal(amount));
+    return this.number({ style: 'currency', currency, ...digits }).format(asDecimal(amount));
   }
 
   /** With its sign, a plus too: what was added or taken away. */

@@ -14,8 +14,7 @@ const exact = (text: string): Intl.StringNumericLiteral => text as Intl.StringNu
 /** `$1,234.56`; with `whole` without the cents, where only the size matters. */
 export function money(text: string | null, currency: string, whole = false): string {
   if (text === null) return unknown();
-  // What rounds to nothing has no sign.
-  const digits = { signDisplay: 'negative', ...(whole ? { maximumFractionDigits: 0 } : {}) } as const;
+  const digits = whole ? { maximumFractionDigits: 0 } : {};
   return numberFormat(`money ${currency} ${whole}`, { style: 'currency', currency, ...digits }).format(exact(text));
 }
 

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { figureWords } from '../../../src/core/alert/words.js';
-import { shareText, type Figure } from '../../../src/core/figures.js';
+import { fixed, shareText, type Figure } from '../../../src/core/figures.js';
 import { HEALTH_FIGURES, type HealthNumbers } from '../../../src/core/fleet/health-figures.js';
 import { withCalibration } from '../../../src/core/policy/calibration.js';
 import { withinSpend } from '../../../src/core/policy/claim.js';
@@ -83,4 +83,10 @@ describe('a share', () => {
   ])('%s is %s', (ratio, text) => {
     expect(shareText(ratio)).toBe(text);
   });
+});
+
+it('has no sign where a number rounds to zero', () => {
+  expect([-0.04, -0, -0.05, 1.25].map((value) => fixed(value, 1))).toEqual(['0.0', '0.0', '-0.1', '1.3']);
+  expect([fixed(-0.4, 0), fixed(-0.004, 2), fixed(-0.006, 2), fixed(-10, 0)]).toEqual(['0', '0.00', '-0.01', '-10']);
+  expect(shareText(-0.000001)).toBe('less than 0.01 %');
 });
