@@ -1,10 +1,10 @@
 /**
- * A folder of YAML files as one configuration, and a configuration as such a folder.
+ * A folder of YAML files (or one file) as one configuration, and a configuration as such a folder.
  *
  * A file contains sections (teams, budgets, policies, limits by their names; rules, peak and routes as lists). Named
  * objects may be spread over files; a list is in one file. Every problem is reported with its file and line.
  */
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import {
   isMap,
@@ -36,9 +36,14 @@ export interface Folder {
   placeOf(path: string): string | null;
 }
 
-/** @throws Failure missing if there is no file, invalid naming every place of every file that is not YAML */
-export async function readFolder(folder: string): Promise<Folder> {
-  const sources = await Promise.all((await filesOf(folder)).map((file) => sourceOf(folder, file)));
+/**
+ * @param at a folder, or one file
+ * @throws Failure missing if there is no file, invalid naming every place of every file that is not YAML
+ */
+export async function readFolder(at: string): Promise<Folder> {
+  const isFile = (await stat(at).catch(unread(at))).isFile();
+  const [folder, files] = isFile ? [path.dirname(at), [path.basename(at)]] : [at, await filesOf(at)];
+  const sources = await Promise.all(files.map((file) => sourceOf(folder, file)));
   const problems = sources.flatMap(({ file, document, lines }) =>
     document.errors.map(
       (error): Problem => ({
@@ -52,23 +57,27 @@ export async function readFolder(folder: string): Promise<Folder> {
   );
   const configuration: Record<string, unknown> = {};
   const from = new Map<string, Source>();
-  if (problems.length > 0) throw invalid(`${folder} has ${problems.length} problem(s)`, problems);
+  if (problems.length > 0) throw invalid(`${at} has ${problems.length} problem(s)`, problems);
   for (const source of sources) problems.push(...merge(source, configuration, from));
-  return { configuration, problems, placeOf: (at) => placeIn(from, at) };
+  return { configuration, problems, placeOf: (place) => placeIn(from, place) };
 }
 
 async function filesOf(folder: string): Promise<string[]> {
-  const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
-    throw missing(`${folder} cannot be read: ${UNREAD[error.code ?? ''] ?? error.message}`);
-  });
+  const names = await readdir(folder).catch(unread(folder));
   const files = names.filter((name) => /\.ya?ml$/i.test(name) && !name.startsWith('.')).sort();
   if (files.length === 0) throw missing(`${folder} holds no file with the ending .yaml or .yml`);
   return files;
 }
 
+const unread =
+  (at: string) =>
+  (error: NodeJS.ErrnoException): never => {
+    throw missing(`${at} cannot be read: ${UNREAD[error.code ?? ''] ?? error.message}`);
+  };
+
 const UNREAD: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such folder',
-  ENOTDIR: 'it is a file: name the folder that holds it',
+  ENOENT: 'there is no such folder or file',
+  EACCES: 'this user may not read it',
 };
 
 async function sourceOf(folder: string, file: string): Promise<Source> {

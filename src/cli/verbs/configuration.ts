@@ -22,19 +22,22 @@ interface ApplyFlags extends PlanFlags {
   readonly withoutBacktest?: string;
 }
 
+const SOURCE = 'a folder of YAML files, or one file';
+
 export function register(program: Command, session: Session): void {
   program
     .command('diff')
     .description('Show what a folder of YAML would change: teams, rules, peak, limits, budgets, policies, routes.')
-    .requiredOption('-f, --file <folder>', 'the folder')
+    .requiredOption('-f, --file <path>', SOURCE)
     .option('--prune', 'also remove what a section of the folder does not name', false)
     .addHelpText(
       'after',
       `
 A section that no file has is left unchanged. The exit code is 1 if there is something to change, otherwise 0.
 
-Example:
-  bursar diff -f bursar/`,
+Examples:
+  bursar diff -f bursar/
+  bursar diff -f budgets.yaml`,
     )
     .action(async ({ file, prune }: PlanFlags) => {
       const folder = await read(file);
@@ -60,7 +63,7 @@ function addApply(program: Command, session: Session): void {
   program
     .command('apply')
     .description('Apply a folder of YAML: show the plan first, then apply all of it or nothing.')
-    .requiredOption('-f, --file <folder>', 'the folder')
+    .requiredOption('-f, --file <path>', SOURCE)
     .option('--prune', 'also remove what a section of the folder does not name', false)
     .option('--yes', 'do not ask', false)
     .option('--without-backtest <reason>', 'let policies enforce without a backtest; the reason goes into the audit')
