@@ -4,7 +4,7 @@ import { byLowEnd } from '../../core/policy/recommendation.js';
 import { addDecimal, formatDecimal, parseDecimal, ZERO, type Decimal } from '../../core/decimal.js';
 import type { Recommendation, RecommendationStatus } from '../answers.js';
 import type { Session } from '../session.js';
-import { estimate, money, printable, shortAmount, table, together, type Cell, type Title } from '../table.js';
+import { estimate, money, printable, table, together, type Cell, type Title } from '../table.js';
 
 export function register(program: Command, session: Session): void {
   program
@@ -67,18 +67,27 @@ function row(one: Recommendation): Cell[] {
 /** `PurchaseReservedInstances` as `Purchase reserved instances`: a line can end between its words. */
 const inWords = (action: string): string => action.replace(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 
-/** What they save together, by currency, of those of which it is known. */
+/**
+ * What they save together, by currency, of those of which it is known. The ends of the interval are the sums of the
+ * ends, as if all erred alike: at least as wide as it has to be.
+ */
 function totalText(recommendations: readonly Recommendation[]): string {
-  const sums = new Map<string, Decimal>();
-  let unknown = 0;
-  for (const { currency, estimatedMonthlySavings: saving } of recommendations) {
-    const amount = saving === null ? null : parseDecimal(saving);
-    if (amount === null || currency === null) unknown += 1;
-    else sums.set(currency, addDecimal(sums.get(currency) ?? ZERO, amount));
-  }
-  const known = [...sums].map(([currency, sum]) => `${shortAmount(formatDecimal(sum))} ${currency}`).join(' and ');
+  const known = recommendations.filter((one) => one.currency !== null && one.estimatedMonthlySavings !== null);
+  const sums = [...new Set(known.map(({ currency }) => currency ?? ''))].map((currency) => {
+    const of = known.filter((one) => one.currency === currency);
+    const sum = (amountOf: (one: Recommendation) => string | null): string | null => {
+      const amounts = of.map((one) => parseDecimal(amountOf(one) ?? ''));
+      return amounts.includes(null)
+        ? null
+        : formatDecimal(amounts.reduce<Decimal>((all, amount) => addDecimal(all, amount ?? ZERO), ZERO));
+    };
+    const [low, high] = [sum((one) => one.estimatedMonthlySavingsLow), sum((one) => one.estimatedMonthlySavingsHigh)];
+    const { text } = estimate({ mean: sum((one) => one.estimatedMonthlySavings), low, high }, currency);
+    return `${String(text)}${low === null || high === null ? ' (interval not known)' : ''}`;
+  });
+  const unknown = recommendations.length - known.length;
   const lacking = unknown === 0 ? '' : `, and what ${unknown} would save is not known`;
-  return `Together, a month: ${known === '' ? 'nothing that is known' : known}${lacking}\n`;
+  return `Together, a month: ${sums.length === 0 ? 'nothing that is known' : sums.join(' and ')}${lacking}\n`;
 }
 
 /** What would be lost, and what stands in the way; one note for all recommendations that share it. */
