@@ -117,4 +117,12 @@ describe('the door of costs', async () => {
     ]);
     expect((await api.call('GET', '/v1/costs?zone=Nowhere')).status).toBe(400);
   });
+
+  it('says of a zone of half hours how its days are cut', async () => {
+    const warnings = async (zone: string): Promise<unknown> =>
+      (await api.call('GET', `/v1/costs?zone=${zone}&from=2026-10`)).body['warnings'];
+    for (const zone of ['Asia/Kolkata', 'Asia/Kathmandu'])
+      expect(await warnings(zone)).toContainEqual(expect.stringContaining('usage is kept by whole hours'));
+    expect(await warnings('Europe/Berlin')).toEqual([]);
+  });
 });

@@ -13,6 +13,7 @@ import {
   type DimensionName,
   type SpendQuery,
 } from '../../core/cost/spend-query.js';
+import { HOUR_MS, offsetAt } from '../../core/time.js';
 import { aboutTeams } from '../../core/budget/asked-teams.js';
 import { UNALLOCATED } from '../../core/cost/allocation.js';
 import { UNPRICED_REASONS } from '../../core/price/price-book.js';
@@ -166,7 +167,11 @@ const answerSchema = z
         z.looseObject({
           cost: decimal.nullable().describe('Null if nothing is known on this basis'),
           currency: z.string(),
-          gpuHours: decimal.nullable(),
+          gpuHours: decimal
+            .nullable()
+            .describe(
+              'To a millionth: the sum of n rows may differ from n days or SKUs asked as one by n/2 millionths',
+            ),
           unpricedQuantity: decimal.describe('GPU-hours without a price: they are not in the cost'),
           unstated: decimal
             .optional()
@@ -198,6 +203,15 @@ const answerSchema = z
   })
   .meta({ id: 'Costs' });
 
+/** Usage is stored by hours of UTC: the days of some zones begin within one. */
+function aboutZone({ zone, from, to }: Pick<SpendQuery, 'zone' | 'from' | 'to'>, now: number): string[] {
+  const ends = [from, to].map((day) => (day === null ? now : Date.parse(day)));
+  if (ends.every((at) => offsetAt(zone, at) % HOUR_MS === 0)) return [];
+  return [
+    `days of ${zone} begin within an hour of UTC, and usage is kept by whole hours: that whole hour counts for the day in which it begins`,
+  ];
+}
+
 @Controller()
 export class CostsController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
@@ -226,7 +240,11 @@ export class CostsController {
       spendQuery,
       this.parts.clock.now(),
     );
-    const warnings = [...(await this.aboutAsked(caller, query, db)), ...answer.warnings];
+    const warnings = [
+      ...aboutZone(spendQuery, this.parts.clock.now()),
+      ...(await this.aboutAsked(caller, query, db)),
+      ...answer.warnings,
+    ];
     if (asOf === null) return { ...answer, warnings };
     const said = `a read replica answered, and it lags behind: what was committed after ${asOf.toISOString()} is not included`;
     return { ...answer, warnings: [said, ...warnings], ...shown(asOf) };
