@@ -68,7 +68,11 @@ export function addListing(program: Command, keep: (listing: Listing) => void): 
     lists.add(verb);
     verb.option('--wide', 'every column, at full width').option('--csv', 'CSV, with every digit');
     if (LISTS.includes(words))
-      verb.option('--watch [seconds]', `repeat every this many seconds (${USUAL_SECONDS})`, seconds);
+      verb.option(
+        '--watch [seconds]',
+        `repeat every this many seconds (${USUAL_SECONDS}); into a pipe or a file only what has changed`,
+        seconds,
+      );
   }
   program.hook('preAction', (_, verb) => {
     const flags = verb.opts<{ wide?: true; csv?: true; watch?: number | true }>();

@@ -12,6 +12,7 @@ import type { CliContext } from './context.js';
 import { documentOf, textOf, failureTextOf } from './failures.js';
 import { addListing } from './listing.js';
 import { Session } from './session.js';
+import { together } from './table.js';
 
 export type { CliContext, LocalBursar } from './context.js';
 
@@ -34,6 +35,7 @@ export async function run(argv: readonly string[], context: CliContext): Promise
     return session.exitCode;
   } catch (error) {
     const failure = failureTextOf(error);
+    session.progress.end();
     if (!failure.said) context.stderr.write(textOf(failure));
     if (failure.exitCode !== 0) session.printFailure(documentOf(failure));
     return failure.exitCode;
@@ -68,7 +70,20 @@ export async function programOf(session: Session, argv: readonly string[] = []):
   });
   await addVerbs(program, session, argv);
   addListing(program, (listing) => (session.listing = listing));
+  for (const verb of program.commands) verb.hook('preSubcommand', refuseUnknown);
   return program;
+}
+
+/** A word that is no subverb goes to the default one, which would speak of itself. */
+function refuseUnknown(verb: Command, subverb: Command): void {
+  const [word] = verb.args;
+  if (word === undefined || word.startsWith('-') || word === subverb.name() || subverb.registeredArguments.length > 0)
+    return;
+  const known = verb.commands.map((one) => one.name()).filter((name) => name !== 'help');
+  verb.error(`error: bursar ${verb.name()} has no ${word}: it has ${together(known)}`, {
+    code: 'commander.unknownCommand',
+    exitCode: 1,
+  });
 }
 
 /** Adds the verbs of a file. */

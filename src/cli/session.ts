@@ -24,21 +24,34 @@ export class Session {
   exitCode = 0;
   /** How a list is shown. */
   listing: Listing = NO_LISTING;
+  /** What a verb does while it has nothing to show: on a terminal, until the answer. */
+  readonly progress: Progress;
   private printed = false;
+  /** What --watch showed last. */
+  private shown: string | null = null;
   private asked: Promise<Client> | null = null;
   private opened: Promise<LocalBursar> | null = null;
 
-  constructor(readonly context: CliContext) {}
+  constructor(readonly context: CliContext) {
+    this.progress = new Progress(context.stderr, context.clock);
+  }
 
   /**
    * This machine's database, whatever the environment says about a remote one; a run opens it once.
    * @throws WrongUse for a configuration that is wrong, Failure where the database cannot be had.
    */
   local(need: Need = WHOLE): Promise<LocalBursar> {
-    this.opened ??= this.context.connect(need).catch((error: unknown) => {
-      throw error instanceof Failure && error.kind === 'invalid' ? new WrongUse(error.message, error.problems) : error;
-    });
+    this.opened ??= this.opening(need);
     return this.opened;
+  }
+
+  private async opening(need: Need): Promise<LocalBursar> {
+    this.progress.show("opening this machine's database");
+    try {
+      return await this.context.connect(need);
+    } catch (error) {
+      throw error instanceof Failure && error.kind === 'invalid' ? new WrongUse(error.message, error.problems) : error;
+    }
   }
 
   /**
@@ -65,8 +78,8 @@ export class Session {
   }
 
   private async open(): Promise<Client> {
-    const { remote, clock, stderr } = this.context;
-    const progress = new Progress(stderr, clock);
+    const { remote, clock } = this.context;
+    const { progress } = this;
     const parts = { clock, progress, note: (text: string): void => this.note(text) };
     if (remote !== null) return new Client({ ...parts, api: new Api(new HttpTransport(remote)), local: null });
     const local = await this.local();
@@ -78,6 +91,7 @@ export class Session {
   print(document: unknown, text: () => string): void {
     if (this.printed) throw new Error('broken invariant: a verb prints one answer');
     this.printed = true;
+    this.progress.end();
     if (this.json) this.context.stdout.write(`${JSON.stringify(document, null, 2)}\n`);
     else this.show(text);
   }
@@ -96,10 +110,14 @@ export class Session {
       return;
     }
     const lines = draw(screen);
-    const head = watch === null ? '' : `Every ${watch} s, now ${formatInstant(clock.now())}\n\n`;
+    if (watch === null) return void (lines === '' || stdout.write(lines));
+    const isTerminal = stdout.isTTY === true;
+    // A pipe or a file gets what has changed, not the same answer again and again.
+    if (!isTerminal && lines === this.shown) return;
     // Control Sequences (ECMA-48): erase the display, go to its first line.
-    const clear = watch !== null && stdout.isTTY === true ? '\u001b[2J\u001b[H' : '';
-    if (lines !== '') stdout.write(clear + head + lines);
+    const before = isTerminal ? '\u001b[2J\u001b[H' : this.shown === null ? '' : '\n';
+    this.shown = lines;
+    stdout.write(`${before}Every ${watch} s, now ${formatInstant(clock.now())}\n\n${lines}`);
   }
 
   /** With --watch: waits, and says whether the answer is to be given again. */
@@ -108,7 +126,6 @@ export class Session {
     if (watch === null) return false;
     if (!(await (this.context.pause ?? untilInterrupted)(watch))) return false;
     this.printed = false;
-    if (this.context.stdout.isTTY !== true) this.context.stdout.write('\n');
     return true;
   }
 
@@ -119,6 +136,7 @@ export class Session {
 
   /** A sentence beside the answer. */
   note(text: string): void {
+    this.progress.end();
     this.context.stderr.write(`${text}\n`);
   }
 

@@ -16,6 +16,7 @@ export const channel: Channel = {
     whenUnknown: 'leave',
     threads: false,
     pictures: 'none',
+    check: () => Promise.resolve('one line per alert on standard error, where no other channel is connected'),
     async send({ message }) {
       const text = oneLine(plainText(message));
       // As the process' own log has it: nothing there is read that is not a line of JSON.

@@ -274,7 +274,7 @@ beforeAll(async () => {
                       ? [200, { items: sources }]
                       : asked.endsWith('/nobody')
                         ? [404, { detail: 'there is no nobody' }]
-                        : [200, { items: teams, nextCursor: null }];
+                        : [200, { items: teams, nextCursor: null, rules: [], deliveries: [], version: 1 }];
     response.writeHead(status, { 'content-type': 'application/json' });
     response.end(typeof body === 'string' ? body : JSON.stringify(body));
   });
@@ -336,6 +336,47 @@ describe('a list', () => {
     expect({ code, waits }).toEqual({ code: 0, waits: [7, 7] });
     expect(out.split('Every 7 s')).toHaveLength(3);
     expect(out.split('blue')).toHaveLength(2);
+  });
+
+  it('is written to a pipe once for each change with --watch', async () => {
+    let waits = 0;
+    const pause = async (): Promise<boolean> => {
+      waits += 1;
+      if (waits === 3) teams.push({ id: 'blue', name: 'B' });
+      return waits < 6;
+    };
+    const { out } = await bursar(['teams', '--watch'], { pause });
+    teams.splice(1);
+    expect([waits, out.split('Every 5 s').length, out.split('blue').length]).toEqual([6, 3, 2]);
+    waits = 0;
+    const drawn: string[] = [];
+    const stdout = { write: (text: string) => drawn.push(text), isTTY: true, columns: 80 };
+    await bursar(['teams', '--watch'], { pause, stdout });
+    teams.splice(1);
+    expect(drawn.filter((text) => text.includes('Every 5 s'))).toHaveLength(6);
+  });
+
+  it('has the titles of its columns as CSV where it is empty', async () => {
+    const kept = teams.splice(0);
+    const lacking: string[] = [];
+    // The others answer more than a list.
+    const others = ['costs', 'savings', 'actions show', 'credits show', 'limits show', 'commitments', 'policies list'];
+    for (const words of [...LISTS, 'deliveries'].filter((one) => !others.includes(one))) {
+      const id = words === 'budgets history' ? ['b'] : [];
+      const { code, out, err } = await bursar([...words.split(' '), ...id, '--csv']);
+      if (!/^[^,\n]+(,[^,\n]+)+\n/.test(out)) lacking.push(`${words}: ${code} ${out}${err}`);
+    }
+    teams.push(...kept);
+    expect(lacking).toEqual([]);
+  });
+
+  it('is named where a word is no verb of a group', async () => {
+    const { code, err } = await bursar(['budgets', 'export']);
+    expect([code, err]).toEqual([
+      2,
+      expect.stringContaining('error: bursar budgets has no export: it has list, history, set'),
+    ]);
+    expect((await bursar(['teams', 'list'])).code).toBe(0);
   });
 
   it.each([

@@ -11,7 +11,7 @@ import type { Session } from '../session.js';
 import { WrongUse } from '../usage-error.js';
 import { examineParts, type Permission } from './connections.js';
 import { attend, ok, wrong, type Finding } from './finding.js';
-import { disk, examineDatabase, redis } from './installation.js';
+import { disk, examineDatabase, FLEET, redis } from './installation.js';
 import { examineServer } from './server.js';
 import { settingStates, unknownSettings, type SettingState } from './settings.js';
 
@@ -22,13 +22,14 @@ export interface Report {
 }
 
 /** The checks of a server from outside; this machine's database is not touched. */
-export async function examineRemote({ context }: Session, seconds: number): Promise<Report> {
+export async function examineRemote({ context, progress }: Session, seconds: number): Promise<Report> {
   const { remote, environment, examination } = context;
   if (remote === null) throw new Error('broken invariant: no server is named');
   const problems = wrongSettingsOf((await examination?.configuration())?.problems ?? []);
   const names = ['BURSAR_URL', 'BURSAR_API_KEY'].filter((name) => environment[name]);
   const settings = problems.length > 0 ? problems : [ok('configuration', `set: ${names.join(', ')}`)];
   const api = new Api(new HttpTransport(remote));
+  progress.show(`asking ${remote.url}, for ${seconds} s an answer at most`);
   return {
     findings: [...settings, ...(await examineServer(api, remote.url, context.clock, seconds))],
     settings: [],
@@ -39,6 +40,7 @@ export async function examineRemote({ context }: Session, seconds: number): Prom
 /** Everything that doctor looks at. What is wrong in one place keeps nothing else from being looked at. */
 export async function examine(session: Session, seconds: number): Promise<Report> {
   const { context } = session;
+  session.progress.show('reading the settings');
   const read = (await context.examination?.configuration()) ?? { settings: [], problems: [] };
   const parts = (await context.examination?.parts()) ?? null;
   try {
@@ -48,13 +50,16 @@ export async function examine(session: Session, seconds: number): Promise<Report
       ...(context.examination === undefined ? [] : unknownSettings(context.environment, settings)),
       await disk(context),
     ];
+    session.progress.show(`asking each cloud, source and channel, for ${seconds} s at most, and the database`);
     // Side by side: a cloud that does not answer holds up nothing.
     const [connections, installation] = await Promise.all([
       examineParts(parts ?? [], context.clock, seconds),
       local(session, parts, read.problems),
     ]);
+    // A fleet that another process reads is connected there.
     const none =
       parts !== null &&
+      installation.every(({ check }) => !check.startsWith(FLEET)) &&
       parts.every(
         ({ kind, connection, problems }) => kind !== 'provider' || (connection === null && problems.length === 0),
       );

@@ -28,6 +28,8 @@ const LEAST_FREE_BYTES = 2 ** 30;
 const MOST_SHOWN = 20;
 const DOUBT_DAYS = 92;
 const MEASURED_MS = HOUR_MS;
+/** How the checks of the fleets begin that have been read. */
+export const FLEET = 'fleet ';
 
 /** Everything that needs the database, and a schema that is up to date for all but the first. */
 export async function examineDatabase(
@@ -182,7 +184,7 @@ async function fleets(
   const now = clock.now();
   return (await stores.fleet.coverage(stores.db, organisation, now)).map(
     ({ connection, readAt, completeAt, stale, complete, targets, problems }) => {
-      const check = `fleet ${connection}`;
+      const check = `${FLEET}${connection}`;
       const age = (at: number | null): string =>
         at === null ? 'never' : `${grouped(Math.max(0, Math.round((now - at) / 1000)))} s ago`;
       const why = problems.length === 0 ? '' : `: ${problems.join('; ')}`;

@@ -122,7 +122,6 @@ function varianceText({ rows, totals }: VarianceList): string {
 
 function ratesText({ applied, rates }: LearnedRateList): string {
   const head = `Learned rates ${applied ? 'correct accruals' : 'are shown only: bursar reconcile --learn on applies them'}.\n`;
-  if (rates.length === 0) return `${head}No rate has been learned from a closed bill yet.\n`;
   const cells = rates.map((rate) => [
     rate.id,
     rate.provider,
@@ -135,5 +134,5 @@ function ratesText({ applied, rates }: LearnedRateList): string {
     `${rate.source}/${rate.month}`,
     rate.withdrawnAt !== null ? 'withdrawn' : rate.trusted ? 'trusted' : rate.distrust.join(', '),
   ]);
-  return `${head}\n${table(['rate', 'provider', 'account', 'SKU', 'region', 'term', 'of list', 'from', 'bill', 'state'], cells)}`;
+  return `${head}\n${table(['rate', 'provider', 'account', 'SKU', 'region', 'term', 'of list', 'from', 'bill', 'state'], cells, 'No rate has been learned from a closed bill yet.\n')}`;
 }

@@ -69,7 +69,6 @@ Examples:
 }
 
 function previewText({ teams, totals }: RulePreview): string {
-  if (teams.length === 0) return 'Nothing was spent yet.\n';
   const isPriced = [...teams, ...totals].every(
     (row) => Number(row.unpricedBefore) === 0 && Number(row.unpricedAfter) === 0,
   );
@@ -84,6 +83,7 @@ function previewText({ teams, totals }: RulePreview): string {
     ...(isPriced ? [] : [shortAmount(unpricedBefore), shortAmount(unpricedAfter)]),
   ];
   const titles = ['team', 'now', 'then', 'currency', ...(isPriced ? [] : ['unpriced GPU-hours now', 'then'])];
+  if (teams.length === 0) return table(titles, [], 'Nothing was spent yet.\n');
   const changes = teams.some(
     ({ before, after, unpricedBefore, unpricedAfter }) => before !== after || unpricedBefore !== unpricedAfter,
   );
