@@ -61,6 +61,20 @@ export const stallOptions = (seconds: number) => ({
 });
 
 /**
+ * A worker's error, with what it means where BullMQ does not say so: a lock that was not renewed in time belongs to a
+ * process that had no time for its timers, or whose database did not answer.
+ */
+export function explained(error: Error): Error {
+  if (!error.message.startsWith('could not renew lock')) return error;
+  return new Error(
+    `${error.message}: this process or the queue's server was too busy to say in time that the job is still worked on. ` +
+      'The job may be done a second time, which changes nothing. If it comes often, give the worker more processor, ' +
+      'lower BURSAR_CONCURRENCY, or raise BURSAR_STALL_SECONDS',
+    { cause: error },
+  );
+}
+
+/**
  * Stages that price days or read weeks run after all other due work, so that a priced day reaches the budgets before
  * the days of all other teams are priced. They do not wait for ever, because the work before them is enqueued by them
  * or at intervals. Work that its own stage has put back waits for such work and runs after it. BullMQ runs jobs without
@@ -162,7 +176,7 @@ async function overPostgres(
     concurrency === 0
       ? null
       : new Worker(QUEUE, work, { connection, concurrency, ...stallOptions(stallSeconds) }, createPostgresBackend);
-  worker?.on('error', failed);
+  worker?.on('error', (error) => failed(explained(error)));
   worker?.on('failed', (_, error) => failed(error));
   return handlesOf(queue, worker, async () => undefined);
 }
@@ -183,7 +197,7 @@ async function overRedis(
     forWorker === null
       ? null
       : new Worker(QUEUE, work, { connection: forWorker, concurrency, prefix: PREFIX, ...stallOptions(stallSeconds) });
-  worker?.on('error', failed);
+  worker?.on('error', (error) => failed(explained(error)));
   worker?.on('failed', (_, error) => failed(error));
   return handlesOf(queue, worker, async () => {
     await Promise.all([forQueue.quit(), forWorker?.quit()]);

@@ -289,6 +289,9 @@ describe('doctor', async () => {
     expect(found(answer, 'fleet gone')).toEqual([
       'attend: last read 7,200 s ago, and this machine has no such connection',
     ]);
+    // What another process reads is connected there.
+    expect(found(await doctor(), 'providers')).toEqual([]);
+    expect(found(answer, 'channel log')).toEqual([expect.stringContaining('ok: one line per alert on standard error')]);
     clock.at += HOUR;
     expect(found(await doctor({ BURSAR_FAKE_SEED: '1' }), 'fleet fake')).toEqual(['wrong: last read 3,660 s ago']);
   });

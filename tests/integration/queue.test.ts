@@ -1,7 +1,7 @@
 /** The queue on both backends: what is due gets done, by several workers, and an emptied queue loses nothing. */
 import { SchedulerRegistry } from '@nestjs/schedule';
 import { afterAll, expect, it } from 'vitest';
-import { LineQueue } from '../../src/pipeline/queue.js';
+import { explained, LineQueue } from '../../src/pipeline/queue.js';
 import type { Runner } from '../../src/pipeline/runner.js';
 import { Tick } from '../../src/pipeline/tick.js';
 import { instancePrice, testBursar, type TestBursar } from '../support/bursar.js';
@@ -20,6 +20,13 @@ async function until(what: string, holds: () => Promise<boolean>): Promise<void>
 /** All but what to recommend, which a partition is asked at most once a minute. */
 const drained = (bursar: TestBursar) => async () =>
   (await bursar.stores.work.duePartitions(bursar.clock.now())).every(({ stage }) => stage === 'recommendation.make');
+
+it('says what a lock means that was not renewed, and what to do', () => {
+  const lost = explained(new Error('could not renew lock for job 7'));
+  expect(lost.message).toMatch(/^could not renew lock for job 7: .*too busy.*BURSAR_CONCURRENCY.*BURSAR_STALL_SECONDS/);
+  const other = new Error('Connection is closed.');
+  expect(explained(other)).toBe(other);
+});
 
 describeQueues('the queue', async (backend) => {
   const bursar = await testBursar();
