@@ -4,6 +4,7 @@ import { rateOf } from '../../../src/core/money.js';
 import type { Price, PriceEvent } from '../../../src/core/price/price.js';
 import {
   applyPriceEvents,
+  compareRates,
   NO_PRICES,
   PriceBook,
   type PriceHistory,
@@ -229,4 +230,48 @@ describe('a catalogue that flaps (g7e, January 2026)', () => {
       once,
     );
   });
+});
+
+describe('two prices of one thing', () => {
+  const DAY = ['2026-10-05', '2026-10-06'] as const;
+  /** In either order of the list. */
+  const holds = (a: Price, b: Price): string[] => {
+    const one = show([a, b], {}, ...DAY);
+    expect(show([b, a], {}, ...DAY)).toEqual(one);
+    return one.map((text) => text.split(' ')[1]!);
+  };
+  const stated = (list: number, row: number): Partial<Price> => ({ stated: { list, row } });
+
+  it('from one instant: the one that was stated later, in a later list or a later row', () => {
+    expect(holds(price('40', '2026-10-01', stated(1, 9)), price('30', '2026-10-01', stated(2, 1)))).toEqual(['30']);
+    expect(holds(price('40', '2026-10-01', stated(1, 1)), price('30', '2026-10-01', stated(1, 2)))).toEqual(['30']);
+  });
+
+  it('from one instant, stated alike: the more expensive', () => {
+    expect(holds(price('40', '2026-10-01'), price('30', '2026-10-01'))).toEqual(['40']);
+  });
+
+  it('that differ in nothing but their source: always the same one', () => {
+    const two = [price('40', '2026-10-01', { source: 'a' }), price('40', '2026-10-01', { source: 'b' })] as const;
+    const found = (prices: readonly Price[]): unknown =>
+      new PriceBook({ prices: [...prices], withdrawals: [] }).intervals(query, at(DAY[0]), at(DAY[1]))[0]!.found;
+    expect(found(two)).toMatchObject({ price: { source: 'b' } });
+    expect(found([...two].reverse())).toMatchObject({ price: { source: 'b' } });
+  });
+
+  it('of which one holds from later on: that one, however it was stated', () => {
+    expect(holds(price('40', '2026-10-01', stated(9, 9)), price('30', '2026-10-02', stated(1, 1)))).toEqual(['30']);
+  });
+});
+
+it('rates compare as fractions, and those of two currencies by the code, USD first', () => {
+  const rate = (hourly: string, currency = 'USD', gpus = 1n) =>
+    rateOf(decimal(hourly), currency, 3600n * gpus, 'gpu-second');
+  expect(compareRates(rate('2'), rate('16', 'USD', 8n))).toBe(0);
+  expect(compareRates(rate('2'), rate('16.1', 'USD', 8n))).toBe(-1);
+  expect(compareRates(rate('2.1'), rate('16', 'USD', 8n))).toBe(1);
+  expect(compareRates(rate('9'), rate('1', 'CNY'))).toBe(-1);
+  expect(compareRates(rate('1', 'CNY'), rate('9'))).toBe(1);
+  expect(compareRates(rate('9', 'CNY'), rate('1', 'EUR'))).toBe(-1);
+  expect(compareRates(rate('1', 'EUR'), rate('9', 'CNY'))).toBe(1);
 });
