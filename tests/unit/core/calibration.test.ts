@@ -29,6 +29,13 @@ describe('what was realised against what was predicted', () => {
     expect(calibrationOf(cases(100, 1))?.low ?? 0).toBeGreaterThan(found?.low ?? 1);
   });
 
+  it('has a wider interval where the cases differ, by their spread around the mean', () => {
+    const found = calibrationOf([...cases(5, 0.5), ...cases(5, 1.5)]);
+    // Each case lies 0.5 off the mean of 1: 1.2816 x sqrt((10 x 0.0625 + 10 x 0.25) / 20) / sqrt(20), by hand.
+    expect(found?.ratio).toBe(1);
+    expect(found?.high).toBeCloseTo(1 + (1.2816 * Math.sqrt(3.125)) / 20, 6);
+  });
+
   it('lets one giant among many count as little more than one', () => {
     const found = calibrationOf([...cases(50, 1, 10), ...cases(1, 0.1, 1_000_000)]);
     expect(found?.ratio).toBeGreaterThan(0.9);
