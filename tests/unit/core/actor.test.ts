@@ -26,5 +26,6 @@ describe('an actor', () => {
   it('is written as the audit has always had it', () => {
     expect(actorText({ kind: 'key', id: '0123456789ab', name: 'first admin' })).toBe('key:0123456789ab (first admin)');
     expect(principalIn('cli:ann')).toBe('cli:ann');
+    expect(actorText({ kind: 'cli', id: 'ann', name: 'ann' })).toBe('cli:ann');
   });
 });
