@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { decide } from '../../../src/core/policy/decision.js';
+import { compare, decide, type Candidate } from '../../../src/core/policy/decision.js';
 import type { PolicyDocument } from '../../../src/core/policy/document.js';
 import type { OwnEnd, Policy, PolicyView, Proposal, ObservedTarget } from '../../../src/core/policy/policy.js';
 import type { RecommendedAction } from '../../../src/core/policy/recommendation.js';
@@ -101,5 +101,41 @@ describe('what an action ends', () => {
   it('is asked for by none where a person wanted it, or it is over', () => {
     expect(does({ ...end, policy: null, document: null })).toEqual(['Replace i-3']);
     expect(does({ ...end, isOver: true })).toEqual(['Replace i-3']);
+  });
+});
+
+describe('of two that want the same target', () => {
+  const saves = (mean: bigint | null) => (mean === null ? null : { mean, low: mean, high: mean });
+  const candidate = (
+    name: string,
+    mean: bigint | null,
+    priority = 0,
+    action: RecommendedAction = 'Stop',
+  ): Candidate => ({
+    document: { name, policy: name, teams: '*', mode: 'approve', priority, params: {} },
+    policy: { name, version: 1, description: '', params: z.unknown(), evaluate: () => [], examples: [] },
+    proposal: { ...proposal(action, 'i-1'), monthlySavings: saves(mean) },
+  });
+  const first = (a: Candidate, b: Candidate): string => {
+    const [there, back] = [compare(a, b), compare(b, a)];
+    expect(back.because).toBe(there.because);
+    expect(Math.sign(back.order)).toBe(-Math.sign(there.order) || 0);
+    return `${(there.order < 0 ? a : b).document.name} by ${there.because}`;
+  };
+
+  it('the higher priority wins, then the larger saving, then the name', () => {
+    expect(first(candidate('a', 9n), candidate('b', 1n, 1))).toBe('b by priority');
+    expect(first(candidate('a', 1n), candidate('b', 9n))).toBe('b by saving');
+    expect(first(candidate('b', 9n), candidate('a', 9n))).toBe('a by name');
+    expect(first(candidate('b', null), candidate('a', null))).toBe('a by name');
+  });
+
+  it('a saving that nobody knows loses against any, a loss too', () => {
+    expect(first(candidate('a', null), candidate('b', -5n))).toBe('b by saving');
+    expect(first(candidate('a', null), candidate('b', 0n))).toBe('b by saving');
+  });
+
+  it('neither wins where they are the same', () => {
+    expect(compare(candidate('a', 1n), candidate('a', 1n))).toEqual({ order: 0, because: 'name' });
   });
 });
