@@ -23,7 +23,6 @@ const SEED = 20_260_118;
 /** As the policy has them. */
 const LIVE_ROUNDS = 3;
 const OVERDUE_COLD_STARTS = 2;
-const MOST_ROOM = 255;
 
 const believed = (models: readonly ZoneModel[], { pasts }: ServingCase): ZoneBelief[] =>
   pasts.flatMap((past, zone) => {
@@ -98,7 +97,7 @@ export function liveServing(problem: ServingProblem, one: ServingCase): ServingP
         unserved: desk.unserved,
         zones: beliefs.map((_, zone) => ({
           ...heldOf(desk, zone, now),
-          room: mayAsk(zone) ? MOST_ROOM : desk.held(zone),
+          room: desk.held(zone) + (mayAsk(zone) ? 1 : 0),
           spotPerHour: desk.spotPrice(zone),
         })),
         onDemand: heldOf(desk, ON_DEMAND, now),

@@ -99,11 +99,15 @@ function problemOf(
   }
 }
 
-/** None is launched where there is none now, nor where what was asked for does not come. */
-const roomOf = (group: ServingGroup): number =>
-  group.spot?.isThere === true && !group.isOverdue
-    ? Math.max(group.fleet.maxReplicas, askedOf(group))
-    : group.fleet.ready;
+/**
+ * None is launched where there is none now, nor where what was asked for has not come. A reading says that a zone has
+ * spot, not how much: it is asked for one replica at a time.
+ */
+function roomOf({ fleet, spot, isOverdue }: ServingGroup): number {
+  if (spot?.isThere !== true || isOverdue) return fleet.ready;
+  const more = fleet.booting > 0 ? fleet.booting : 1;
+  return Math.max(fleet.ready, Math.min(fleet.maxReplicas, fleet.ready + more));
+}
 
 /** Those of several groups as one: the latest decides. */
 const together = (all: readonly HeldReplicas[]): HeldReplicas => ({
