@@ -127,7 +127,7 @@ function judge(view: PolicyView, one: WorkloadView, given: Params): Judged {
   const word = elsewhere ?? (own === null ? null : byDeadline(view, one, own, found));
   const wish = word ?? bySpells(view, found, given);
   if (wish === 'on-demand' && found.term === 'spot')
-    return toOnDemand(view, found, word === null ? 'spot is gone' : 'its deadline needs it');
+    return toOnDemand(view, found, word === null ? 'spot is gone' : byWhen(own, view.asOf));
   // A deadline with too little data for a plan is not risked.
   const mayRisk = word !== null || own === null || own.deadline === null;
   const mayBe = one.interruptible === true && one.spotIsFixed !== true;
@@ -151,6 +151,9 @@ function judge(view: PolicyView, one: WorkloadView, given: Params): Judged {
     return leftAlone('deadline', 'it has a deadline, but too little is known to plan for it', 'its work left in hours');
   return toSpot(view, found);
 }
+
+const byWhen = (job: JobFacts | null, asOf: number): string =>
+  (job?.deadline ?? Infinity) <= asOf ? 'its deadline has passed, and it ends soonest there' : 'its deadline needs it';
 
 const onceStable = ({ stableMinutes }: Params): string =>
   `spot that has been there for ${stableMinutes} minutes (stableMinutes) at a lower price`;

@@ -75,4 +75,14 @@ describe('a move of which half is done', () => {
     await w.pass(MINUTE_MS);
     expect((await action()).state).toBe('confirmed');
   });
+
+  it('says what it left where it fails, since nothing rolls that back', async () => {
+    w.cloud.faults.push('refused');
+    await w.pass(MINUTE_MS);
+    const { id, state } = await action();
+    expect(state).toBe('failed');
+    await expect(w.rollBack(id)).rejects.toThrow(
+      `action ${id} failed with half of it done, and cannot be rolled back: i-new runs, and the old one does not end`,
+    );
+  });
 });

@@ -5,7 +5,7 @@
  * Nothing here calls a provider: an approval enqueues the action, and the guard decides last.
  */
 import { isForbidden, type Subject } from '../../core/action/acting.js';
-import { isFinal, isHalfMoved, policyActor, undone, type Action } from '../../core/action/action.js';
+import { doneAlready, isFinal, isHalfMoved, policyActor, undone, type Action } from '../../core/action/action.js';
 import { stopText } from '../../core/action/guard.js';
 import { conflict, denied } from '../../core/errors.js';
 import { inverseOf } from '../../core/fleet/fleet.js';
@@ -236,8 +236,12 @@ async function checkTakesBack(
   { actions }: Needs,
   tx: Transaction,
   organisation: string,
-  { id, state, rollbackOf, takenBackBy, next = null, follows = null }: Action,
+  action: Action,
 ): Promise<void> {
+  const { id, state, rollbackOf, takenBackBy, next = null, follows = null } = action;
+  const [half] = doneAlready(action);
+  if (state === 'failed' && half !== undefined)
+    throw conflict(`action ${id} failed with half of it done, and cannot be rolled back: ${half.message}`);
   if (!['applied', 'confirmed', 'measured'].includes(state))
     throw conflict(`action ${id} is ${state}: there is nothing to roll back`);
   if (rollbackOf !== null) throw conflict(`action ${id} is itself a rollback`);

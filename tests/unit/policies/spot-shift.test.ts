@@ -120,6 +120,8 @@ describe('a deadline', () => {
   it('is the reason for a move back', () => {
     const late = batch({ term: 'spot', job: job({ deadline: AS_OF + 10.5 * HOUR_MS }) });
     expect(proposed(late, gone)?.title).toBe('Move t on demand: its deadline needs it');
+    const over = batch({ term: 'spot', job: job({ deadline: AS_OF - HOUR_MS }) });
+    expect(proposed(over, steady)?.title).toBe('Move t on demand: its deadline has passed, and it ends soonest there');
     expect(proposed(batch({ term: 'spot' }), gone)?.title).toBe('Move t on demand: spot is gone');
   });
 });
