@@ -174,7 +174,7 @@ describeWith('chromium', 'the pages of work', async (file) => {
     );
     await page.reload();
     await quiet(page);
-    expect(await cells(page, /October 2026/)).toContain('Silent: the period was over when the channel was connected');
+    expect(await cells(page, /October 2026/)).toContain('Silent: the period ended before any alert could be sent');
     // The months are those of the history, and no more.
     await open('reports');
     const offered = page.getByLabel('Month', { exact: true }).first().locator('option');
@@ -396,7 +396,17 @@ describeWith('chromium', 'the pages of work', async (file) => {
     'have no serious fault by axe and nothing too wide, at %i pixels, dark: %s',
     async (width, dark, locale) => {
       const { page, open, faults } = await admin({ width, dark, locale });
-      for (const at of ['reports', 'reservations?active=false', 'quotes', 'anomalies', 'reconciliation', 'audit']) {
+      for (const at of [
+        'reports',
+        'reservations?active=false',
+        'quotes',
+        'anomalies',
+        'reconciliation',
+        'audit',
+        'actions',
+        'imports',
+        'sessions',
+      ]) {
         await open(at);
         if (at === 'quotes') {
           await page.locator('form button.primary').click();

@@ -239,9 +239,21 @@ describeWith('chromium', 'the settings', async (file) => {
     expect(await axe(page)).toEqual([]);
     await sure.getByRole('button', { name: 'Leave' }).click();
     expect(await w.call('GET', '/v1/stop')).toEqual({ stops: [] });
-    await stop.click();
-    await sure.getByRole('button', { name: 'Yes, stop' }).click();
+    // By the keyboard: the question takes the focus, Escape gives it back, and it never falls to the top of the page.
+    const focused = () =>
+      page.evaluate(() => document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.textContent);
+    expect(await focused()).toBe('Stop');
+    await page.keyboard.press('Enter');
+    expect(await focused()).toBe('Stop: the team vision?');
+    await page.keyboard.press('Escape');
+    await sure.waitFor({ state: 'detached' });
+    expect(await focused()).toBe('Stop');
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('Tab');
+    expect(await focused()).toBe('Yes, stop');
+    await page.keyboard.press('Enter');
     await page.getByRole('row', { name: /the team vision\s+a drill/ }).waitFor();
+    expect(await focused()).toBe('Stop');
     expect(await w.call('GET', '/v1/stop')).toMatchObject({
       stops: [{ scope: 'team', name: 'vision', reason: 'a drill' }],
     });
@@ -251,6 +263,8 @@ describeWith('chromium', 'the settings', async (file) => {
     expect(await w.call<{ stops: unknown[] }>('GET', '/v1/stop')).toMatchObject({ stops: [{ name: 'vision' }] });
     await lift.getByRole('button', { name: 'Yes, lift' }).click();
     await page.getByText('Nothing is stopped').waitFor();
+    // The button that had been pressed is gone with its row.
+    await expect.poll(focused).toBe('Kill switch');
     await open('settings/mutes');
     await page.getByLabel('Team').fill('lab');
     await page.getByLabel('Until').fill('2026-11-25T09:30');

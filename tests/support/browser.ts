@@ -115,13 +115,19 @@ export async function axe(page: Page): Promise<string[]> {
     );
 }
 
-/** Whether anything is wider than the window. */
+/** From this width on no table is cut. */
+const WHOLE_TABLES = 1280;
+
+/** Whether anything is wider than the window, or a table than its place. */
 export async function expectNoOverflow(page: Page, place: string): Promise<void> {
-  const { wide, most } = await page.evaluate(() => ({
+  const { wide, most, cut } = await page.evaluate(() => ({
     wide: document.documentElement.scrollWidth,
     most: document.documentElement.clientWidth,
+    cut: [...document.querySelectorAll('.scroll')]
+      .filter((one) => one.scrollWidth > one.clientWidth + 1)
+      .map((one) => one.getAttribute('aria-label')),
   }));
-  expect({ place, wide: wide <= most }).toEqual({ place, wide: true });
+  expect({ place, wide: wide <= most, cut: most < WHOLE_TABLES ? [] : cut }).toEqual({ place, wide: true, cut: [] });
 }
 
 /**

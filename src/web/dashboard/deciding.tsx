@@ -4,6 +4,7 @@
  */
 import type { ComponentChildren, JSX } from 'preact';
 import { useState } from 'preact/hooks';
+import { Ask } from './ask.js';
 import type { Refusal } from './answers.js';
 import { send } from './api.js';
 import { code } from './format.js';
@@ -160,8 +161,22 @@ function ApproveChosen({
   });
   return (
     <>
-      {chosen.length === 0 ? null : asks ? (
-        <div class="ask" role="group" aria-label={say('deciding.sure', { n: chosen.length })}>
+      {chosen.length === 0 ? null : (
+        <div class="buttons">
+          <button type="button" class="primary" onClick={() => setAsks(true)}>
+            {say('deciding.approve', { n: chosen.length })}
+          </button>
+        </div>
+      )}
+      {chosen.length > 0 && asks ? (
+        <Ask
+          name={say('deciding.sure', { n: chosen.length })}
+          yes={say('deciding.do', { n: chosen.length })}
+          tone="primary"
+          isBusy={task.isBusy}
+          onYes={() => task.run(chosen)}
+          onLeave={() => setAsks(false)}
+        >
           <p>
             <strong>{say('deciding.sure', { n: chosen.length })}</strong> {summary}
           </p>
@@ -170,23 +185,8 @@ function ApproveChosen({
               <li key={id}>{name}</li>
             ))}
           </ul>
-          <div class="buttons">
-            <button type="button" class="primary" aria-disabled={task.isBusy} onClick={() => task.run(chosen)}>
-              {say('deciding.do', { n: chosen.length })}
-              {task.isBusy ? ' …' : ''}
-            </button>
-            <button type="button" onClick={() => setAsks(false)}>
-              {say('leave')}
-            </button>
-          </div>
-        </div>
-      ) : (
-        <div class="buttons">
-          <button type="button" class="primary" onClick={() => setAsks(true)}>
-            {say('deciding.approve', { n: chosen.length })}
-          </button>
-        </div>
-      )}
+        </Ask>
+      ) : null}
       <Problems trouble={task.trouble} />
       <Said>{task.said}</Said>
       <NotApproved refused={refused} />

@@ -6,6 +6,7 @@ import './style.css';
 import { LANGUAGES, type Language } from '../../core/report/reader.js';
 import type { Session, SignedIn, Team as TeamAnswer } from './answers.js';
 import { get, session, Trouble, unseen } from './api.js';
+import { keepFocus } from './focus.js';
 import { code } from './format.js';
 import { useAnswer } from './loading.js';
 import { joined, loadTexts, reader, say, TAGS } from './language.js';
@@ -196,6 +197,7 @@ async function start(root: HTMLElement): Promise<void> {
     [session.value] = await Promise.all([get<Session>('/session'), loadTexts(reader.value.language)]);
     if (session.value.signedIn !== null) returnToPlace();
     root.replaceChildren();
+    keepFocus();
     render(<App />, root);
   } catch (trouble) {
     root.replaceChildren();

@@ -1,7 +1,7 @@
 /** A button that asks once more before an irreversible change. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { say } from './language.js';
+import { Ask } from './ask.js';
 import { Act } from './ui.js';
 
 export function Sure({
@@ -22,21 +22,15 @@ export function Sure({
   readonly onAct: () => void;
 }): JSX.Element {
   const [asks, setAsks] = useState(false);
-  if (!asks)
-    return (
+  return (
+    <>
       <Act refused={refused} onAct={() => setAsks(true)}>
         {name}
         <span class="hidden"> {of}</span>
       </Act>
-    );
-  return (
-    <span class="act">
-      <Act tone="danger" isBusy={isBusy} onAct={onAct}>
-        {sure}
-      </Act>
-      <button type="button" onClick={() => setAsks(false)}>
-        {say('leave')}
-      </button>
-    </span>
+      {asks ? (
+        <Ask name={`${name} ${of}`} yes={sure} isBusy={isBusy} onYes={onAct} onLeave={() => setAsks(false)} />
+      ) : null}
+    </>
   );
 }

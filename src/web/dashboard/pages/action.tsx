@@ -5,6 +5,7 @@ import { isFinal, waitOf, type ActionState } from '../../../core/action/action.j
 import { effectText } from '../alert-news.js';
 import type { Action, ActionStory, StoredRecommendation } from '../answers.js';
 import { get, send } from '../api.js';
+import { Ask } from '../ask.js';
 import { reasonOf } from '../deciding.js';
 import { EvidencePicture } from '../evidence-picture.js';
 import { code, count, figureOf, shownCode, within } from '../format.js';
@@ -344,12 +345,13 @@ function Question({
   const [reason, setReason] = useState('');
   const { asks, answer } = VERBS[verb];
   return (
-    <form
-      class="ask"
-      onSubmit={(event) => {
-        event.preventDefault();
-        onDecide({ approve: undefined, reject: { reason }, rollback: {} }[verb]);
-      }}
+    <Ask
+      name={say(verb)}
+      yes={say(answer)}
+      tone={verb === 'rollback' ? 'danger' : 'primary'}
+      isBusy={isBusy}
+      onYes={() => onDecide({ approve: undefined, reject: { reason }, rollback: {} }[verb])}
+      onLeave={onLeave}
     >
       {asks === null ? (
         <Field label={say('reject.why')}>
@@ -371,15 +373,7 @@ function Question({
           />
         </p>
       )}
-      <div class="buttons">
-        <button class={verb === 'rollback' ? 'danger' : 'primary'} aria-disabled={isBusy}>
-          {say(answer)}
-        </button>
-        <button type="button" onClick={onLeave}>
-          {say('leave')}
-        </button>
-      </div>
-    </form>
+    </Ask>
   );
 }
 

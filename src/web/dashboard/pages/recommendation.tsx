@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { StoredRecommendation } from '../answers.js';
 import { send } from '../api.js';
+import { Ask } from '../ask.js';
 import { BacktestButton } from '../backtest.js';
 import { reasonOf } from '../deciding.js';
 import { EvidencePicture } from '../evidence-picture.js';
@@ -149,20 +150,19 @@ function Decisions({ one, again }: Props & { readonly again: () => void }): JSX.
         <a href={link('explain', target)}>{say('explain.why')}</a>
       </div>
       {asks && may.approve === null ? (
-        <div class="ask">
+        <Ask
+          name={say('deciding.sure', { n: 1 })}
+          yes={say('approve.do')}
+          tone="primary"
+          isBusy={decide.isBusy}
+          onYes={approve}
+          onLeave={() => setAsks(false)}
+        >
           <p>
             <strong>{say('deciding.sure', { n: 1 })}</strong> {code('do', action)} {target}.{' '}
             <AsWritten>{risk.note}</AsWritten>
           </p>
-          <div class="buttons">
-            <button type="button" class="primary" aria-disabled={decide.isBusy} onClick={approve}>
-              {say('approve.do')}
-            </button>
-            <button type="button" onClick={() => setAsks(false)}>
-              {say('leave')}
-            </button>
-          </div>
-        </div>
+        </Ask>
       ) : null}
       <Problems trouble={decide.trouble} />
       <Said>{decide.said}</Said>

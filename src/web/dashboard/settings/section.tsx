@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import type { BudgetPlan, ConfigurationChange, Schema } from '../answers.js';
 import { get, list, refusal, send, session, Trouble } from '../api.js';
+import { Ask } from '../ask.js';
 import { inWords, named, namedPath } from '../field-words.js';
 import { DraftNotes } from '../draft-notes.js';
 import { useDraft, type Draft } from '../drafts.js';
@@ -326,25 +327,22 @@ function Removing({
   });
   return (
     <>
+      <p>
+        <Act tone="danger" refused={refusal(section.scope, section.ofAllTeams)} onAct={() => setAsks(true)}>
+          {say('settings.remove')}
+        </Act>
+      </p>
       {asks ? (
-        <div class="ask" role="group" aria-label={say('settings.sure', { id })}>
+        <Ask
+          name={say('settings.sure', { id })}
+          yes={say('settings.remove')}
+          isBusy={isBusy}
+          onYes={run}
+          onLeave={() => setAsks(false)}
+        >
           <p>{say('settings.sure', { id })}</p>
-          <div class="buttons">
-            <Act tone="danger" isBusy={isBusy} onAct={run}>
-              {say('settings.remove')}
-            </Act>
-            <button type="button" onClick={() => setAsks(false)}>
-              {say('leave')}
-            </button>
-          </div>
-        </div>
-      ) : (
-        <p>
-          <Act tone="danger" refused={refusal(section.scope, section.ofAllTeams)} onAct={() => setAsks(true)}>
-            {say('settings.remove')}
-          </Act>
-        </p>
-      )}
+        </Ask>
+      ) : null}
       <Problems trouble={trouble} />
     </>
   );

@@ -5,6 +5,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { get, refusal, send } from '../api.js';
+import { Ask } from '../ask.js';
 import { say } from '../language.js';
 import { useLoaded, useTask } from '../loading.js';
 import { Table, type Column } from '../table.js';
@@ -61,14 +62,17 @@ export function KillSwitch(): JSX.Element {
         }
       </Show>
       {lifting === null ? null : (
-        <Sure
-          question={say('settings.lift-sure', { what: whatOf(lifting) })}
-          effect={say('settings.lift-does')}
+        <Ask
+          name={say('settings.lift-sure', { what: whatOf(lifting) })}
           yes={say('settings.lift-yes')}
           isBusy={lift.isBusy}
           onYes={() => lift.run(lifting)}
           onLeave={() => setLifting(null)}
-        />
+        >
+          <p>
+            <strong>{say('settings.lift-sure', { what: whatOf(lifting) })}</strong> {say('settings.lift-does')}
+          </p>
+        </Ask>
       )}
       <Problems trouble={lift.trouble} />
       <Said>{lift.said}</Said>
@@ -76,37 +80,6 @@ export function KillSwitch(): JSX.Element {
     </>
   );
 }
-
-/** What would happen, and the two ways on. */
-const Sure = ({
-  question,
-  effect,
-  yes,
-  isBusy,
-  onYes,
-  onLeave,
-}: {
-  readonly question: string;
-  readonly effect: string;
-  readonly yes: string;
-  readonly isBusy: boolean;
-  readonly onYes: () => void;
-  readonly onLeave: () => void;
-}): JSX.Element => (
-  <div class="ask" role="group" aria-label={question}>
-    <p>
-      <strong>{question}</strong> {effect}
-    </p>
-    <div class="buttons">
-      <Act tone="danger" isBusy={isBusy} onAct={onYes}>
-        {yes}
-      </Act>
-      <button type="button" onClick={onLeave}>
-        {say('leave')}
-      </button>
-    </div>
-  </div>
-);
 
 interface Wanted {
   readonly scope: Scope;
@@ -145,25 +118,27 @@ function Stopping({ onStopped }: { readonly onStopped: () => void }): JSX.Elemen
           setWanted({ ...wanted, ...change });
         }}
       />
+      <Act
+        tone="danger"
+        refused={refusal('approve', wanted.scope !== 'team') ?? lackOf(wanted)}
+        isBusy={isBusy}
+        onAct={() => setAsks(true)}
+      >
+        {say('settings.stop-do')}
+      </Act>
       {asks ? (
-        <Sure
-          question={say('settings.stop-sure', { what })}
-          effect={say('settings.stop-does')}
+        <Ask
+          name={say('settings.stop-sure', { what })}
           yes={say('settings.stop-yes')}
           isBusy={isBusy}
           onYes={run}
           onLeave={() => setAsks(false)}
-        />
-      ) : (
-        <Act
-          tone="danger"
-          refused={refusal('approve', wanted.scope !== 'team') ?? lackOf(wanted)}
-          isBusy={isBusy}
-          onAct={() => setAsks(true)}
         >
-          {say('settings.stop-do')}
-        </Act>
-      )}
+          <p>
+            <strong>{say('settings.stop-sure', { what })}</strong> {say('settings.stop-does')}
+          </p>
+        </Ask>
+      ) : null}
       <Problems trouble={trouble} />
       <Said>{said}</Said>
     </Card>

@@ -229,7 +229,7 @@ export const CODES: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'severity.warning': '警告',
   'severity.critical': '严重',
   'silence.period-over': '期间已结束',
-  'silence.before-connected': '在 Bursar 开始发送告警之前已结束',
+  'silence.before-connected': '在能够发送告警之前已结束',
   'silence.old': '已是历史',
   'silence.notice': '仅供参考',
   'silence.within-another': '已随更高的阈值一并通知',

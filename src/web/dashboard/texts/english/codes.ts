@@ -227,7 +227,7 @@ export const CODES = {
   'severity.warning': 'Warning',
   'severity.critical': 'Critical',
   'silence.period-over': 'The period is over',
-  'silence.before-connected': 'The period ended before Bursar began to send alerts',
+  'silence.before-connected': 'The period ended before any alert could be sent',
   'silence.old': 'It is about the past',
   'silence.notice': 'A notice only',
   'silence.within-another': 'Reported with a higher threshold',
