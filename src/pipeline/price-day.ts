@@ -15,6 +15,7 @@ import type { CostStore, HourOfDimension, LineOfDimension } from '../store/cost/
 import type { MeteredDay } from '../store/bill/counting.js';
 import type { Transaction } from '../store/database.js';
 import type { PriceStore } from '../store/price/prices.js';
+import { RecentBlocks } from '../store/usage/recent-blocks.js';
 
 /** Days that one call prices at most, apart from those that it was asked for. */
 const MOST_FOLLOWING = 60;
@@ -35,6 +36,7 @@ export class DayPricing {
   private readonly changed = new Set<string>();
   /** Days and dimensions with a record that is corrected from the day's end on, as the next day shows. */
   private readonly stopping = new Set<string>();
+  private readonly blocks = new RecentBlocks();
   private grouping: Grouping | null = null;
   private prices: Pick<CostContext, 'book' | 'fx'> | null = null;
 
@@ -185,7 +187,8 @@ export class DayPricing {
     });
     const ids = new Map(unclear.map((hour) => [dimensionKey(hour.dimension), hour.dimensionId]));
     const from = startOf(day) - Math.max(1, ...minimums) * 1000;
-    return this.costs.recordsOf(tx, organisation, team, from, startOf(day) + DAY_MS + 1, this.grouping, ids);
+    const to = startOf(day) + DAY_MS + 1;
+    return this.costs.recordsOf(tx, organisation, team, from, to, this.grouping, ids, this.blocks);
   }
 }
 

@@ -10,7 +10,9 @@ import { commonDivisor, dimensionKey, type Dimension, type Grouping } from '../.
 import type { CarriedRun } from '../../core/cost/run.js';
 import { formatInstant, hourOf } from '../../core/time.js';
 import type { UsageRecord } from '../../core/usage.js';
-import { countedRecords, type StoredBlock } from '../usage/block.js';
+import type { StoredBlock } from '../usage/block.js';
+import type { BlockKey } from '../usage/reading.js';
+import type { RecentBlocks } from '../usage/recent-blocks.js';
 import { copyText, type Queryable, type Transaction } from '../database.js';
 import type { Dimensions } from '../usage/dimensions.js';
 
@@ -92,7 +94,7 @@ export class CostStore {
 
   /**
    * The raw records behind some hours of one team: those that overlap [from, to), by dimension id.
-   * Reads blocks, so it is for the rare hours that sums cannot price.
+   * Reads blocks, so it is for the rare hours that sums cannot price; `recent` keeps them for the days that follow.
    */
   async recordsOf(
     tx: Queryable,
@@ -102,16 +104,17 @@ export class CostStore {
     to: number,
     grouping: Grouping,
     ids: ReadonlyMap<string, string>,
+    recent: RecentBlocks,
   ): Promise<Map<string, UsageRecord[]>> {
-    const blocks = await tx.query<StoredBlock>(
-      `select b.payload, b.set_aside from block b where b.organisation = $1 and b.first_start < $4 and b.last_end >= $3
+    const blocks = await tx.query<BlockKey & Pick<StoredBlock, 'set_aside'>>(
+      `select b.source, b.delivery::text as delivery, b.no, b.set_aside from block b where b.organisation = $1 and b.first_start < $4 and b.last_end >= $3
          and b.delivery in (select distinct delivery from usage_hour where organisation = $1 and team = $2 and hour >= $5 and hour < $4)
        order by b.delivery, b.no`,
       [organisation, team, formatInstant(from), formatInstant(to), formatInstant(hourOf(from))],
     );
     const records = new Map<string, UsageRecord[]>();
-    for (const block of blocks) {
-      for (const record of countedRecords(block)) {
+    for await (const counted of recent.counted(tx, organisation, blocks)) {
+      for (const record of counted) {
         if (
           record.charge !== null ||
           record.start >= to ||

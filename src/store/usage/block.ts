@@ -313,8 +313,12 @@ export function decodeBlock(payload: Buffer): UsageRecord[] {
 
 /** The records of a block that count, in their order. */
 export function countedRecords({ payload, set_aside }: StoredBlock): UsageRecord[] {
-  const records = decodeBlock(payload);
-  if (set_aside.length === 0) return records;
-  const aside = new Set(set_aside);
+  return countedOf(decodeBlock(payload), set_aside);
+}
+
+/** Those of a block's records that count. */
+export function countedOf(records: UsageRecord[], setAside: StoredBlock['set_aside']): UsageRecord[] {
+  if (setAside.length === 0) return records;
+  const aside = new Set(setAside);
   return records.filter((_, at) => !aside.has(at));
 }

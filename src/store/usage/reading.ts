@@ -9,10 +9,13 @@ import { formatInstant, type Interval } from '../../core/time.js';
 import { overtaken } from '../trouble.js';
 import type { StoredBlock } from './block.js';
 
-export interface BlockRow extends StoredBlock {
+export interface BlockKey {
   readonly source: string;
   readonly delivery: string;
   readonly no: number;
+}
+
+export interface BlockRow extends StoredBlock, BlockKey {
   readonly records: number;
 }
 
@@ -57,10 +60,7 @@ export async function* blocksOf(
 }
 
 /** Where a block of metered usage lies, and what can be told of it without reading it. */
-export interface BlockSeen {
-  readonly source: string;
-  readonly delivery: string;
-  readonly no: number;
+export interface BlockSeen extends BlockKey {
   readonly records: number;
   readonly lastEnd: Date;
 }
@@ -88,12 +88,12 @@ export function meteredBlocks(
  * Reads blocks that were seen, in their order. A record that moved meanwhile may come twice.
  * @throws Failure unavailable if one of them has gone meanwhile: the transaction is run again
  */
-export async function* readSeen(
+export async function* readSeen<Seen extends BlockKey>(
   db: Queryable,
   organisation: string,
-  seen: readonly BlockSeen[],
+  seen: readonly Seen[],
   page: number,
-): AsyncGenerator<StoredBlock & BlockSeen> {
+): AsyncGenerator<StoredBlock & Seen> {
   for (let from = 0; from < seen.length; from += page) {
     const own = seen.slice(from, from + page);
     const rows = await db.query<StoredBlock & { place: number }>(
