@@ -378,6 +378,34 @@ describe('a list', () => {
     expect(lacking).toEqual([]);
   });
 
+  it('of recommendations has an interval for all together, where that of each is known', async () => {
+    const one = (mean: string | null, low: string | null, high: string | null) => ({
+      ...{ id: 'rec-1', team: 'red', action: 'Stop', target: 'i-1', currency: 'USD', title: 'Stop i-1', name: '' },
+      ...{ estimatedMonthlySavings: mean, estimatedMonthlySavingsLow: low, estimatedMonthlySavingsHigh: high },
+      ...{ estimatedMonthlyCost: null, risk: { note: '' }, status: 'open', obstacles: [] },
+    });
+    const said = async (...all: (typeof teams)[number][]): Promise<string | undefined> => {
+      const kept = teams.splice(0, teams.length, ...all);
+      const { out } = await bursar(['recommend']);
+      teams.splice(0, teams.length, ...kept);
+      return /Together.*/.exec(out)?.[0].replaceAll('\u00a0', ' ');
+    };
+    expect(await said(one('10.5', '8', '12'), one('20', '-1', '30'))).toBe(
+      'Together, a month: 30.50 USD (7.00 to 42.00)',
+    );
+    expect(await said(one('10', '8', '12'), one('20', null, null), one(null, null, null))).toBe(
+      'Together, a month: 30.00 USD (interval not known), and what 1 would save is not known',
+    );
+  });
+
+  it('says on a terminal what a verb waits for, and takes it away', async () => {
+    let shown = '';
+    await bursar(['teams'], { remote: null, stderr: { write: (text) => (shown += text), isTTY: true } });
+    expect(shown).toMatch(/opening this machine's database\r\u001b\[K/);
+    const { err } = await bursar(['teams'], { remote: null });
+    expect(err).not.toContain('opening');
+  });
+
   it('is named where a word is no verb of a group', async () => {
     const { code, err } = await bursar(['budgets', 'export']);
     expect([code, err]).toEqual([
