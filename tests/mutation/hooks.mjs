@@ -9,7 +9,8 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { transform } from 'esbuild';
 
-const SUITE = new URL('./suite.mjs', import.meta.url).href;
+/** What the tests get instead of a package. */
+const STANDINS = { vitest: './suite.mjs', 'fast-check': './fewer-runs.mjs' };
 let faults = [];
 /** Of what has no fault. */
 const transformed = new Map();
@@ -19,7 +20,9 @@ export function initialize(given) {
 }
 
 export async function resolve(specifier, context, next) {
-  if (specifier === 'vitest') return { url: SUITE, shortCircuit: true };
+  const standIn = STANDINS[specifier];
+  if (standIn !== undefined && !context.parentURL.endsWith(standIn.slice(1)))
+    return { url: new URL(standIn, import.meta.url).href, shortCircuit: true };
   if (!/^(\.|file:).*\.(js|ts)(\?|$)/.test(specifier)) return next(specifier, context);
   const url = new URL(specifier, context.parentURL);
   url.pathname = url.pathname.replace(/\.js$/, '.ts');
