@@ -85,9 +85,11 @@ else
       execFileSync('tar', ['-xf', archive, '-C', path.join(folder, 'before')]);
       symlinkSync(path.join(ROOT, 'node_modules'), path.join(folder, 'before/node_modules'));
       // Its types were looked at when it was the newest.
-      await promisify(execFile)(path.join(ROOT, 'node_modules/.bin/tsc'), ['-p', 'tsconfig.build.json', '--noCheck'], {
-        cwd: path.join(folder, 'before'),
-      });
+      await promisify(execFile)(
+        path.join(ROOT, 'node_modules/typescript-7/bin/tsc'),
+        ['-p', 'tsconfig.build.json', '--noCheck'],
+        { cwd: path.join(folder, 'before') },
+      );
     });
 
     const environment = {
