@@ -8,7 +8,7 @@ import { POLICIES, spotService, ZONES } from '../support/spot-service.js';
 
 describe('a service on spot of two zones', async () => {
   const { cloud, pass, sizes, fewest, stores, db, clock } = await spotService('enforce');
-  beforeAll(() => pass(8));
+  beforeAll(() => pass(14));
 
   it('moves to spot without a moment of fewer ready than are promised', () => {
     const [a = 0, b = 0, onDemand] = sizes();
