@@ -8,7 +8,7 @@ import { POLICIES, spotService, ZONES } from '../support/spot-service.js';
 
 describe('a service on spot of two zones', async () => {
   const { cloud, pass, sizes, fewest, stores, db, clock } = await spotService('enforce');
-  beforeAll(() => pass(14));
+  beforeAll(() => pass(10));
 
   it('moves to spot without a moment of fewer ready than are promised', () => {
     const [a = 0, b = 0, onDemand] = sizes();
@@ -16,7 +16,7 @@ describe('a service on spot of two zones', async () => {
     expect(onDemand).toBe(0);
     expect(fewest.ready).toBeGreaterThanOrEqual(2);
     const steps = cloud.done.map(({ effect }) => effect.target);
-    expect(steps.at(-1)).toBe('asg/od');
+    expect(steps.indexOf('asg/od')).toBeGreaterThanOrEqual(2);
   });
 
   it('fills in on demand where all spot is gone, and stops asking for it', async () => {
