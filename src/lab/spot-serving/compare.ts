@@ -8,10 +8,11 @@
 import { pooledShare, type BacktestProgress } from '../../core/policy/backtest.js';
 import { beliefAfter, evidenceOf, learnZones, type Readings } from '../../planning/spot-regions/availability.js';
 import { bursarServing } from '../../planning/spot-serving/bursar.js';
-import { allOnDemandCost, type ServingProblem, type ServingWindow } from '../../planning/spot-serving/problem.js';
+import { allOnDemandCost, type ServingProblem } from '../../planning/spot-serving/problem.js';
 import { simulateServing, type ServingPolicy, type ServingRun } from '../../planning/spot-serving/simulate.js';
 import { mulberry32 } from '../random.js';
-import { bestRuleServing, liveServing, toldServing } from './informed.js';
+import type { ServingCase } from './case.js';
+import { bestRuleServing, liveServing, informedServing } from './informed.js';
 import { servingOpponents } from './opponents.js';
 import { servingOptimum } from './optimum.js';
 
@@ -35,13 +36,6 @@ export const POLICIES = [
 ] as const;
 export const STANDARD = POLICIES.filter((name) => !name.startsWith('bursar-'));
 export type PolicyName = (typeof POLICIES)[number];
-
-export interface ServingCase {
-  readonly start: number;
-  readonly window: ServingWindow;
-  /** What is known of each zone before the start: whether it had room for one replica. */
-  readonly pasts: readonly Readings[];
-}
 
 export interface ServingComparison {
   readonly problem: ServingProblem;
@@ -134,7 +128,7 @@ function ownRuns(name: PolicyName, comparison: ServingComparison): ((one: Servin
     case 'bursar-live':
       return running((one) => liveServing(problem, one));
     case 'bursar-told':
-      return running((one) => toldServing(problem, one));
+      return running((one) => informedServing(problem, one));
     case 'bursar-best-rule':
       return (one) => bestRuleServing(problem, one);
     default:

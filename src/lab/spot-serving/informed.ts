@@ -17,7 +17,7 @@ import {
 } from '../../planning/spot-serving/simulate.js';
 import { servingSizes, type HeldReplicas } from '../../planning/spot-serving/sizes.js';
 import { mulberry32 } from '../random.js';
-import type { ServingCase } from './compare.js';
+import type { ServingCase } from './case.js';
 
 const SEED = 20_260_118;
 /** As the policy has them. */
@@ -31,7 +31,7 @@ const believed = (models: readonly ZoneModel[], { pasts }: ServingCase): ZoneBel
   });
 
 /** Told how often spells of which class come in each zone of this very window, and at which hours they end. */
-export function toldServing(problem: ServingProblem, one: ServingCase): ServingPolicy {
+export function informedServing(problem: ServingProblem, one: ServingCase): ServingPolicy {
   const models = one.window.capacity.flatMap((row) =>
     learnZones(
       [{ region: 0, past: { tickSeconds: problem.tickSeconds, states: row.map((count) => Math.min(1, count)) } }],
