@@ -12,7 +12,7 @@ import { allOnDemandCost, type ServingProblem } from '../../planning/spot-servin
 import { simulateServing, type ServingPolicy, type ServingRun } from '../../planning/spot-serving/simulate.js';
 import { mulberry32 } from '../random.js';
 import type { ServingCase } from './case.js';
-import { bestRuleServing, liveServing, informedServing } from './informed.js';
+import { bestRuleServing, informedServing, liveServing } from './informed.js';
 import { servingOpponents } from './opponents.js';
 import { servingOptimum } from './optimum.js';
 

@@ -12,6 +12,7 @@ import type { Readings } from '../../planning/spot-regions/availability.js';
 import { servingProblem, type ServingProblem } from '../../planning/spot-serving/problem.js';
 import { readZones, type ZoneRecording } from '../spot-regions/recordings.js';
 import { aligned, chosenZones, pastOf, refuse, startsOf } from '../spot-regions/run.js';
+import type { ServingCase } from './case.js';
 import { compareServing, POLICIES, STANDARD, type PolicyName, type ServingResult } from './compare.js';
 
 export interface SpotServingOptions {
