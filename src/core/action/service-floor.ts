@@ -19,7 +19,7 @@ export interface ServicePromise {
 }
 
 /** Replicas that serve and were not told to go. */
-export const servingReplicas = ({ replicas }: Pick<FleetTarget, 'replicas'>): number =>
+const servingReplicas = ({ replicas }: Pick<FleetTarget, 'replicas'>): number =>
   replicas === null ? 0 : Math.min(replicas.ready ?? 0, replicas.desired);
 
 /** Replicas that certainly serve after an effect; null: it takes none out of service. */

@@ -305,12 +305,26 @@ export const POLICY_SENTENCES: Readonly<Record<string, string>> = {
   'a price of its provider, SKU, place and term': '其供应商、规格、地点和计费方式的价格',
   'readings of its spot market': '其竞价市场的读数',
   'no group of {0} is known to run on demand, to which it would fall back': '{0} 没有已知的按需组可供退回',
-  'a scaling group on demand with that label, its size and its price': '带有该标签的按需伸缩组，及其规模和价格',
-  'no group of {0} is known to run on spot': '{0} 没有已知的竞价组',
+  'a scaling group on demand with that label and its size': '带有该标签的按需伸缩组，及其规模',
+  'on-demand stands in where too few are ready, and nothing else is done':
+    '就绪副本太少时由按需副本顶替，此外不做任何操作',
+  'no price of {0} on demand is known, so nothing is planned: {1}': '{0} 没有已知的按需价格，因此不制定计划：{1}',
+  'a price of its groups on demand': '其按需组的价格',
+  'no group of {0} is known to run on spot: {1}': '{0} 没有已知的竞价组：{1}',
   'a scaling group on spot with that label, its size, its price and readings of its market':
     '带有该标签的竞价伸缩组，及其规模、价格和市场读数',
-  'its objective cannot be planned for: {0}': '无法为其目标制定计划：{0}',
-  'another objective or window': '其他目标或窗口',
+  'its objective cannot be planned for: {0}; {1}': '无法为其目标制定计划：{0}；{1}',
+  'another objective, cold start or window': '其他目标、冷启动时间或窗口',
+  'the removal of {0}': '移除 {0}',
+  '{0}: {1} replicas ready of {2} promised; {3} of the {4} replica-minutes that may go unserved are used until {5}.{6}':
+    '{0}：承诺 {2} 个副本，{1} 个就绪；在 {5} 之前可未提供的 {4} 副本分钟中已用 {3}。{6}',
+  'It costs more for as long as it lasts.{0}': '在其持续期间费用更高。{0}',
+  'Raise {0} from {1} to {2} replicas: too few of {3} are ready': '将 {0} 从 {1} 个副本增至 {2} 个：{3} 的就绪副本太少',
+  'What it costs is unknown: no price of its replicas is known.': '其费用未知：其副本没有已知价格。',
+  ' The groups on demand of {0} may have {1} replicas together: where all spot is lost, {2} of the {3} promised go unserved.':
+    '{0} 的按需组合计最多 {1} 个副本：若全部竞价丢失，承诺的 {3} 个中有 {2} 个无法提供。',
+  '{0} replicas of {1} would be certain to stay ready, fewer than the {2} that the policy document {3} promises':
+    '{1} 确定保持就绪的副本只有 {0} 个，少于策略文档 {3} 承诺的 {2} 个',
   'its size is the one of the plan for {0}': '其规模符合 {0} 的计划',
   'spot that comes or goes': '竞价资源出现或消失',
   'replicas are taken away only where every group of {0} is known, and of {1}: {2}':
@@ -323,10 +337,11 @@ export const POLICY_SENTENCES: Readonly<Record<string, string>> = {
   'spot serves in their place': '竞价副本代替其提供服务',
   'the plan for {0} needs fewer there': '{0} 的计划在该处所需更少',
   'spot is gone there': '该处竞价资源已不可用',
-  'At least {0} replicas of {1} stay ready, or as many as are ready now.':
-    '{1} 至少有 {0} 个副本保持就绪，或与现在就绪的一样多。',
+  'At least {0} replicas of {1} stay ready, or as many as are ready now.{2}':
+    '{1} 至少有 {0} 个副本保持就绪，或与现在就绪的一样多。{2}',
 
   // spot-shift
+  'its deadline has passed, and it ends soonest there': '其截止时间已过，在那里结束最早',
   'it runs {0}': '其计费方式：{0}',
   'under an unknown term': '未知',
   'a term of spot or on-demand': '竞价或按需的计费方式',
