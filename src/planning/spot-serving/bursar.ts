@@ -75,7 +75,8 @@ class Planner {
   decide(desk: Desk): void {
     this.learn(desk);
     this.happened ||= desk.lost.length > 0;
-    if (this.rounds > 0 && desk.tick - this.plannedAt >= (this.happened ? this.lossTicks : this.replanTicks)) this.plan(desk);
+    if (this.rounds > 0 && desk.tick - this.plannedAt >= (this.happened ? this.lossTicks : this.replanTicks))
+      this.plan(desk);
     actByRule(this.problem, this.watched(desk), this.rule, this.ranking(desk, this.rule.caution));
   }
 
