@@ -36,6 +36,27 @@ const halfMoved = (target: string): EffectOutcome => ({
 const tokenOf = (object: Workload | Autoscaler | V1Node | JobObject | null): string | undefined =>
   object?.metadata?.annotations?.[LAST_TOKEN];
 
+/** A target as it was read, with the write that an effect is for it. */
+interface Found {
+  /** Of the effects that it carries. */
+  readonly tokens: readonly (string | undefined)[];
+  /** Null: not known. */
+  readonly revision: string | null;
+  /** An earlier step of the same effect has changed it: another revision is no surprise. */
+  readonly isBegun?: boolean;
+  write(): Promise<Attempt>;
+}
+
+/** The outcome of a write, and whether it may succeed if the target is read again. */
+interface Attempt {
+  readonly outcome: EffectOutcome;
+  readonly again: boolean;
+}
+
+const ended = (outcome: EffectOutcome): Attempt => ({ outcome, again: false });
+const attempted = (written: Written<unknown>, outcome: EffectOutcome): Attempt =>
+  written.done ? ended(outcome) : { outcome: written.outcome, again: written.code === 409 };
+
 export class Actor {
   /**
    * @param reader reads with the credentials for reading
@@ -53,8 +74,7 @@ export class Actor {
         return gone(effect.target);
       case 'deployment':
       case 'statefulset':
-        if (effect.kind === 'move') return this.moveWorkload(effect, token, before, address);
-        return this.resize(effect, token, before, address);
+        return this.changeWorkload(effect, token, before, address);
       case 'node':
         return this.onNode(effect, token, before, address.name);
       case 'pod':
@@ -62,8 +82,7 @@ export class Actor {
       case 'job':
       case 'rayjob':
       case 'pytorchjob':
-        if (effect.kind === 'move') return this.moveJob(effect, token, before, address);
-        return this.suspend(effect, token, before, address);
+        return this.changeJob(effect, token, before, address);
       case 'node-pool':
         return refused('not-supported', "a pool's machines are its cloud's: its own connection sizes it");
     }
@@ -89,129 +108,105 @@ export class Actor {
   }
 
   /**
-   * A write is refused where the object has changed at all since it was read, its status too. Where only that has moved
-   * it is read again and written again: what was refused has surely changed nothing.
+   * Reads, and writes once. A write is refused where the object has changed at all since it was read, its status too.
+   * Where only that has moved it is read again and written again: what was refused has surely changed nothing.
    */
-  private async resize(
+  private async once(
+    target: string,
+    token: string,
+    expected: string | null,
+    find: () => Promise<Found | null>,
+    attempts = MOST_ATTEMPTS,
+  ): Promise<EffectOutcome> {
+    const found = await find();
+    if (found === null) return gone(target);
+    // Of two writes under one token the first may have arrived after all: it is searched before anything else.
+    if (found.tokens.includes(token)) return taken('it was taken before, under the same token');
+    if (found.isBegun !== true && expected !== null && expected !== found.revision) return changed(target);
+    const { outcome, again } = await found.write();
+    return again && attempts > 1 ? this.once(target, token, found.revision, find, attempts - 1) : outcome;
+  }
+
+  private changeWorkload(
     effect: Effect,
     token: string,
     before: FleetTarget | null,
     address: WorkloadAddress,
-    attempts = MOST_ATTEMPTS,
-    revision = before?.revision ?? null,
   ): Promise<EffectOutcome> {
-    const workload = await this.reader.workload(address);
-    if (workload === null) return gone(effect.target);
-    const scaler = await this.reader.scaler(address);
-    if (tokenOf(workload) === token || tokenOf(scaler) === token)
-      return taken('it was taken before, under the same token');
-    const read = revisionOf(workload, scaler);
-    if (revision !== null && revision !== read) return changed(effect.target);
-    const change = changeOf(effect, token, workload, scaler);
-    if ('kind' in change) return change;
-    const written = await this.patch(address, scaler, change);
-    if (written.done) return taken(change.detail);
-    // Of two writes under one token the first may have arrived after all: it is searched before anything else.
-    return written.code === 409 && attempts > 1
-      ? this.resize(effect, token, before, address, attempts - 1, read)
-      : written.outcome;
+    return this.once(effect.target, token, before?.revision ?? null, async () => {
+      const workload = await this.reader.workload(address);
+      if (workload === null) return null;
+      const scaler = await this.reader.scaler(address);
+      return {
+        tokens: [tokenOf(workload), tokenOf(scaler)],
+        revision: revisionOf(workload, scaler),
+        write: async () => {
+          const change =
+            effect.kind === 'move'
+              ? workloadMove(effect, token, workload, await this.labels(), before?.zone ?? null)
+              : changeOf(effect, token, workload, scaler);
+          return 'kind' in change
+            ? ended(change)
+            : attempted(await this.patch(address, scaler, change), taken(change.detail));
+        },
+      };
+    });
   }
 
-  /** As `resize`: a job is suspended or resumed by one patch that carries the token. */
-  private async suspend(
+  private changeJob(
     effect: Effect,
     token: string,
     before: FleetTarget | null,
     address: JobAddress,
-    attempts = MOST_ATTEMPTS,
-    revision = before?.revision ?? null,
   ): Promise<EffectOutcome> {
-    const { kind, namespace, name } = address;
-    const job = await this.reader.job(address);
-    if (job === null) return gone(effect.target);
-    if (tokenOf(job) === token) return taken('it was taken before, under the same token');
-    const read = revisionOfJob(job);
-    if (revision !== null && revision !== read) return changed(effect.target);
-    const body = jobPatch(effect, token, kind, job);
-    if ('kind' in body) return body;
-    const { group, version, plural } = RESOURCES[kind];
-    const written = await write<unknown>(`patch ${resourceOf(kind)} ${namespace}/${name}`, () =>
-      this.cluster.objects.patchNamespacedCustomObject({ group, version, plural, namespace, name, body, fieldManager }),
-    );
-    if (written.done) return taken(effect.kind === 'stop' ? 'suspended' : 'resumed');
-    return written.code === 409 && attempts > 1
-      ? this.suspend(effect, token, before, address, attempts - 1, read)
-      : written.outcome;
+    return this.once(effect.target, token, before?.revision ?? null, async () => {
+      const job = await this.reader.job(address);
+      if (job === null) return null;
+      return {
+        tokens: [tokenOf(job)],
+        revision: revisionOfJob(job),
+        isBegun: effect.kind === 'move' && job.metadata?.annotations?.[MOVING] === token,
+        write: () =>
+          effect.kind === 'move'
+            ? this.moveJob(effect, token, address, job)
+            : this.suspend(effect, token, address, job),
+      };
+    });
   }
 
-  private async moveWorkload(
-    effect: Move,
-    token: string,
-    before: FleetTarget | null,
-    address: WorkloadAddress,
-    attempts = MOST_ATTEMPTS,
-    revision = before?.revision ?? null,
-  ): Promise<EffectOutcome> {
-    const { kind, namespace, name } = address;
-    const workload = await this.reader.workload(address);
-    if (workload === null) return gone(effect.target);
-    if (tokenOf(workload) === token) return taken('it was taken before, under the same token');
-    const read = revisionOf(workload, await this.reader.scaler(address));
-    if (revision !== null && revision !== read) return changed(effect.target);
-    const body = workloadMove(effect, token, workload, await this.labels(), before?.zone ?? null);
-    if ('kind' in body) return body;
-    const { apps } = this.cluster;
-    const written = await write<unknown>(`patch ${kind}s.apps ${namespace}/${name}`, () =>
-      kind === 'deployment'
-        ? apps.patchNamespacedDeployment({ namespace, name, body, fieldManager })
-        : apps.patchNamespacedStatefulSet({ namespace, name, body, fieldManager }),
-    );
-    if (written.done) return taken(`its pods are replaced by pods in ${effect.zone ?? effect.region}`);
-    return written.code === 409 && attempts > 1
-      ? this.moveWorkload(effect, token, before, address, attempts - 1, read)
-      : written.outcome;
+  /** A job is suspended or resumed by one patch that carries the token. */
+  private async suspend(effect: Effect, token: string, address: JobAddress, job: JobObject): Promise<Attempt> {
+    const body = jobPatch(effect, token, address.kind, job);
+    if ('kind' in body) return ended(body);
+    return attempted(await this.patchJob(address, body), taken(effect.kind === 'stop' ? 'suspended' : 'resumed'));
   }
 
   /** One step of a move; asked again under its token, it takes the next. */
-  private async moveJob(
-    effect: Move,
-    token: string,
-    before: FleetTarget | null,
-    address: JobAddress,
-    attempts = MOST_ATTEMPTS,
-    revision = before?.revision ?? null,
-  ): Promise<EffectOutcome> {
-    const { kind, namespace, name } = address;
-    const job = await this.reader.job(address);
-    if (job === null) return gone(effect.target);
-    if (tokenOf(job) === token) return taken('it was taken before, under the same token');
-    const read = revisionOfJob(job);
-    // Its own first step has changed it.
-    const isBegun = job.metadata?.annotations?.[MOVING] === token;
-    if (!isBegun && revision !== null && revision !== read) return changed(effect.target);
-    const step = jobMove(effect, token, kind, job, await this.reader.podsOfJob(address), await this.labels());
-    if ('kind' in step) return step;
-    if (step.step === 'wait') return halfMoved(effect.target);
-    const { group, version, plural } = RESOURCES[kind];
-    const where = { group, version, plural, namespace, name, fieldManager };
-    const { objects } = this.cluster;
-    if (step.step === 'clear') {
-      const cleared = await write<unknown>(`patch ${resourceOf(kind)}/status ${namespace}/${name}`, () =>
-        objects.patchNamespacedCustomObjectStatus({ ...where, body: { status: { startTime: null } } }),
-      );
-      if (!cleared.done) return cleared.outcome;
-      return attempts > 1 ? this.moveJob(effect, token, null, address, attempts - 1, null) : halfMoved(effect.target);
+  private async moveJob(effect: Move, token: string, address: JobAddress, job: JobObject): Promise<Attempt> {
+    const half = halfMoved(effect.target);
+    const step = jobMove(effect, token, address.kind, job, await this.reader.podsOfJob(address), await this.labels());
+    if ('kind' in step) return ended(step);
+    if (step.step === 'wait') return ended(half);
+    if (step.step === 'patch') {
+      const { body, becomes } = step;
+      const then = { half, moved: taken(`resumed in ${effect.zone ?? effect.region}`) };
+      return attempted(await this.patchJob(address, body), typeof becomes === 'string' ? then[becomes] : becomes);
     }
-    const { body, becomes } = step;
-    const written = await write<unknown>(`patch ${resourceOf(kind)} ${namespace}/${name}`, () =>
-      objects.patchNamespacedCustomObject({ ...where, body }),
+    const cleared = await this.patchJob(address, { status: { startTime: null } }, '/status');
+    return cleared.done ? { outcome: half, again: true } : ended(cleared.outcome);
+  }
+
+  private patchJob(
+    { kind, namespace, name }: JobAddress,
+    body: object,
+    part: '' | '/status' = '',
+  ): Promise<Written<unknown>> {
+    const { group, version, plural } = RESOURCES[kind];
+    const asked = { group, version, plural, namespace, name, body, fieldManager };
+    const { objects } = this.cluster;
+    return write<unknown>(`patch ${resourceOf(kind)}${part} ${namespace}/${name}`, () =>
+      part === '' ? objects.patchNamespacedCustomObject(asked) : objects.patchNamespacedCustomObjectStatus(asked),
     );
-    if (written.done && typeof becomes !== 'string') return becomes;
-    if (written.done)
-      return becomes === 'moved' ? taken(`resumed in ${effect.zone ?? effect.region}`) : halfMoved(effect.target);
-    return written.code === 409 && attempts > 1
-      ? this.moveJob(effect, token, before, address, attempts - 1, read)
-      : written.outcome;
   }
 
   private async labels(): Promise<Labels[]> {

@@ -22,20 +22,22 @@ const REPLICAS_BEFORE = 'bursar.io/replicas-before';
 /** Bounds before the autoscaler was pinned, `2-10`. */
 const BOUNDS_BEFORE = 'bursar.io/bounds-before';
 
+/** RFC 7386: null takes a field away. */
+export interface Patch {
+  readonly metadata: {
+    readonly resourceVersion: string | undefined;
+    readonly annotations: Readonly<Record<string, string | null>>;
+  };
+  readonly spec: Readonly<Record<string, unknown>>;
+}
+
 export interface Change {
   readonly object: 'workload' | 'scaler';
-  /** RFC 7386: null takes a field away. */
-  readonly patch: {
-    readonly metadata: {
-      readonly resourceVersion: string | undefined;
-      readonly annotations: Readonly<Record<string, string | null>>;
-    };
-    readonly spec: Readonly<Record<string, number>>;
-  };
+  readonly patch: Patch;
   readonly detail: string;
 }
 
-type Refused = Extract<EffectOutcome, { kind: 'refused' }>;
+export type Refused = Extract<EffectOutcome, { kind: 'refused' }>;
 export const refused = (code: string, detail: string): Refused => ({ kind: 'refused', code, detail });
 
 /** The change that an effect asks for, or why it cannot be made. */

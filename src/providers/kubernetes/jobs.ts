@@ -13,8 +13,7 @@
 import type { V1ObjectMeta } from '@kubernetes/client-node';
 import type { Effect, FleetTarget } from '../../core/fleet/fleet.js';
 import { ANY_NODE, podGpus, type PodSpec } from '../../core/fleet/pod-gpus.js';
-import type { EffectOutcome } from '../../core/ports.js';
-import { LAST_TOKEN, refused } from './change.js';
+import { LAST_TOKEN, refused, type Patch, type Refused } from './change.js';
 import { managedBy, revisionOf, termOf, ZONE, type Identity } from './objects.js';
 import { gpusOfParts, unitsOf, type Labels } from './quantity.js';
 import type { JobKind } from './resources.js';
@@ -181,21 +180,8 @@ export function jobTarget(kind: JobKind, job: JobObject, identity: Identity, pod
 export const revisionOfJob = ({ metadata, spec }: JobObject): string | null =>
   revisionOf({ ...(metadata === undefined ? {} : { metadata: metadata as V1ObjectMeta }), spec });
 
-export interface JobPatch {
-  readonly metadata: {
-    readonly resourceVersion: string | undefined;
-    readonly annotations: Readonly<Record<string, string>>;
-  };
-  readonly spec: { readonly suspend: boolean } | { readonly runPolicy: { readonly suspend: boolean } };
-}
-
 /** The patch that an effect asks for, or why it cannot be made. */
-export function jobPatch(
-  effect: Effect,
-  token: string,
-  kind: JobKind,
-  job: JobObject,
-): JobPatch | Extract<EffectOutcome, { kind: 'refused' }> {
+export function jobPatch(effect: Effect, token: string, kind: JobKind, job: JobObject): Patch | Refused {
   if (effect.kind !== 'stop' && effect.kind !== 'start')
     return refused('not-supported', `${effect.kind} is nothing that a job can do: it is suspended and resumed`);
   if (job.metadata?.deletionTimestamp !== undefined) return refused('deleting', 'the job is being deleted');

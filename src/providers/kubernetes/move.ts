@@ -10,8 +10,7 @@
  * suspended and `status.startTime` is not set. Kueue clears that field for the same purpose ("Concepts: Workload").
  */
 import type { Move } from '../../core/fleet/fleet.js';
-import type { EffectOutcome } from '../../core/ports.js';
-import { LAST_TOKEN, refused } from './change.js';
+import { LAST_TOKEN, refused, type Change, type Patch, type Refused } from './change.js';
 import { gpuTemplates, hasEnded, hindranceOf, isSuspended, type JobObject } from './jobs.js';
 import { capacityLabel, isCapacityLabel, REGION, ZONE, INSTANCE_TYPE, type Workload } from './objects.js';
 import type { Labels } from './quantity.js';
@@ -20,7 +19,6 @@ import { POOLS, type JobKind } from './resources.js';
 /** The token of a move whose job is suspended and has not been resumed. */
 export const MOVING = 'bursar.io/moving';
 
-type Refused = Extract<EffectOutcome, { kind: 'refused' }>;
 /** Null takes a key away (RFC 7386). */
 type SelectorPatch = Readonly<Record<string, string | null>>;
 
@@ -50,14 +48,6 @@ function selectorPatch(effect: Move, old: Labels, nodes: readonly Labels[]): Sel
   };
 }
 
-export interface MovePatch {
-  readonly metadata: {
-    readonly resourceVersion: string | undefined;
-    readonly annotations: Readonly<Record<string, string | null>>;
-  };
-  readonly spec: Readonly<Record<string, unknown>>;
-}
-
 /** Of a Deployment or StatefulSet. @param zoneNow where it runs; null: several, or unknown */
 export function workloadMove(
   effect: Move,
@@ -65,7 +55,7 @@ export function workloadMove(
   { metadata, spec }: Workload,
   nodes: readonly Labels[],
   zoneNow: string | null,
-): MovePatch | Refused {
+): Change | Refused {
   if (metadata?.deletionTimestamp !== undefined) return refused('deleting', 'the workload is being deleted');
   const hasVolumes =
     spec !== undefined && 'volumeClaimTemplates' in spec && (spec.volumeClaimTemplates ?? []).length > 0;
@@ -74,8 +64,12 @@ export function workloadMove(
   const nodeSelector = selectorPatch(effect, spec?.template.spec?.nodeSelector ?? {}, nodes);
   if (isRefused(nodeSelector)) return nodeSelector;
   return {
-    metadata: { resourceVersion: metadata?.resourceVersion, annotations: { [LAST_TOKEN]: token } },
-    spec: { template: { spec: { nodeSelector } } },
+    object: 'workload',
+    detail: `its pods are replaced by pods in ${effect.zone ?? effect.region}`,
+    patch: {
+      metadata: { resourceVersion: metadata?.resourceVersion, annotations: { [LAST_TOKEN]: token } },
+      spec: { template: { spec: { nodeSelector } } },
+    },
   };
 }
 
@@ -86,7 +80,7 @@ export function workloadMove(
 export type JobStep =
   | { readonly step: 'wait' }
   | { readonly step: 'clear' }
-  | { readonly step: 'patch'; readonly becomes: 'half' | 'moved' | Refused; readonly body: MovePatch };
+  | { readonly step: 'patch'; readonly becomes: 'half' | 'moved' | Refused; readonly body: Patch };
 
 /** @param podsLeft whether pods of it still run or shut down */
 export function jobMove(
@@ -105,7 +99,7 @@ export function jobMove(
   const templates = gpuTemplates(kind, job);
   const obstacle = templates.map(({ spec }) => selectorPatch(effect, spec?.nodeSelector ?? {}, nodes)).find(isRefused);
   const { resourceVersion } = metadata ?? {};
-  const suspension = (suspend: boolean): MovePatch['spec'] =>
+  const suspension = (suspend: boolean): Patch['spec'] =>
     kind === 'pytorchjob' ? { runPolicy: { suspend } } : { suspend };
   const isOurs = metadata?.annotations?.[MOVING] === token;
   if (!isSuspended(kind, job)) {
@@ -148,7 +142,7 @@ function templatePatch(
   kind: JobKind,
   { spec }: JobObject,
   changed: (selector: Labels) => SelectorPatch,
-): MovePatch['spec'] {
+): Patch['spec'] {
   const patchOf = ({ spec: pod }: AnyTemplate): object => ({
     spec: { nodeSelector: changed(pod?.nodeSelector ?? {}) },
   });
