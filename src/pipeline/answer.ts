@@ -26,7 +26,10 @@ import type { WorkItem } from '../store/work.js';
 import type { Channels, NotificationOptions } from './alert.js';
 import { reachingStage, type Stage } from './stage.js';
 
-export function answerStage(stores: Stores, channels: Channels, options: NotificationOptions): Stage {
+type Needed = Parameters<typeof approveAction>[0] &
+  Pick<Stores, 'db' | 'alerts' | 'alertSettings' | 'audit' | 'budgets' | 'organisations' | 'slackDesk'>;
+
+export function answerStage(stores: Needed, channels: Channels, options: NotificationOptions): Stage {
   return reachingStage(ANSWER, async ({ organisation, key, now }) => {
     const workItems = await new Answering(stores, channels, options, organisation, now).take(key);
     return async () => workItems;
@@ -41,7 +44,7 @@ const MOST_LISTED = 10;
 
 class Answering {
   constructor(
-    private readonly stores: Stores,
+    private readonly stores: Needed,
     private readonly channels: Channels,
     private readonly options: NotificationOptions,
     private readonly organisation: string,

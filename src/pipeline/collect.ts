@@ -46,7 +46,10 @@ export class Collector implements Importer {
   readonly openBytes: Importer['openBytes'];
 
   constructor(
-    private readonly stores: Stores,
+    private readonly stores: Pick<
+      Stores,
+      'db' | 'audit' | 'deliveries' | 'intake' | 'organisations' | 'prices' | 'rejects'
+    >,
     private readonly parts: CollectParts,
     private readonly clock: Clock,
   ) {

@@ -46,7 +46,12 @@ export const LINE = 'line';
 /** The pause between two checks of a temporary reason against an action. */
 const WAIT_MS = MINUTE_MS;
 
-export function executeStage(stores: Stores, policies: readonly Policy[], connections: Connections): Stage {
+type Needed = Pick<
+  Stores,
+  'db' | 'actions' | 'fleet' | 'home' | 'organisations' | 'recommendations' | 'safety' | 'savings'
+>;
+
+export function executeStage(stores: Needed, policies: readonly Policy[], connections: Connections): Stage {
   return reachingStage(EXECUTE, async ({ organisation, key, clock }) => {
     const workItems = await new Execution(stores, policies, connections, organisation, clock).advance(key);
     return async () => workItems;
@@ -70,7 +75,7 @@ type Answer =
 
 class Execution {
   constructor(
-    private readonly stores: Stores,
+    private readonly stores: Needed,
     private readonly policies: readonly Policy[],
     private readonly connections: Connections,
     private readonly organisation: string,

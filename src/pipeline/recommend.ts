@@ -15,7 +15,9 @@ import { settleActions } from './settle.js';
 import type { Stage } from './stage.js';
 import type { WorkItem } from '../store/work.js';
 
-export function recommendStage(stores: Stores, policies: readonly Policy[]): Stage {
+type Needed = Parameters<typeof settleActions>[0] & Pick<Stores, 'organisations' | 'prices' | 'views'>;
+
+export function recommendStage(stores: Needed, policies: readonly Policy[]): Stage {
   return {
     name: 'recommendation.make',
     most: 1,
@@ -36,7 +38,7 @@ interface Asked {
 
 /** Evaluates the policies for a team and keeps their proposals; returns the work that follows. */
 async function recommendTo(
-  stores: Stores,
+  stores: Needed,
   policies: readonly Policy[],
   tx: Transaction,
   { organisation, team, now }: Asked,
@@ -71,7 +73,7 @@ async function recommendTo(
 
 /** The team as it stands, with its machines one by one where a policy that is asked needs them. */
 async function viewOf(
-  { organisations, prices, views }: Stores,
+  { organisations, prices, views }: Needed,
   tx: Transaction,
   { organisation, team, now }: Asked,
   own: ReturnType<typeof asking>,
@@ -85,7 +87,7 @@ async function viewOf(
 }
 
 async function recommendationsOf(
-  stores: Stores,
+  stores: Needed,
   tx: Transaction,
   organisation: string,
   decisions: readonly Decision[],

@@ -52,8 +52,10 @@ export interface Evaluation {
   readonly policies: readonly Policy[];
 }
 
+type Needed = Pick<Stores, 'actions' | 'keys' | 'policies' | 'recommendations' | 'safety' | 'targets'>;
+
 /** Brings a team's actions in line with an evaluation. Returns what the steps enqueue. */
-export async function settleActions(stores: Stores, tx: Transaction, evaluation: Evaluation): Promise<WorkItem[]> {
+export async function settleActions(stores: Needed, tx: Transaction, evaluation: Evaluation): Promise<WorkItem[]> {
   const { organisation, team, recommendations } = evaluation;
   const wanted = recommendations.filter(({ mode }) => mode === 'approve' || mode === 'enforce');
   if (wanted.length === 0 && !(await stores.actions.concerns(tx, organisation, team))) return [];
@@ -69,7 +71,7 @@ class Settling {
   readonly workItems: WorkItem[] = [];
 
   constructor(
-    private readonly stores: Stores,
+    private readonly stores: Needed,
     private readonly tx: Transaction,
     private readonly evaluation: Evaluation,
   ) {}

@@ -69,7 +69,7 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
   private later: ReturnType<typeof setTimeout> | null = null;
 
   constructor(
-    private readonly stores: Stores,
+    private readonly stores: Pick<Stores, 'db' | 'work' | 'budgets' | 'organisations' | 'merging'>,
     private readonly queue: LineQueue,
     private readonly clock: Clock,
     private readonly seconds: number,
