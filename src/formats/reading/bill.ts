@@ -18,12 +18,12 @@ import { DAY_MS, isoInstant } from '../../core/time.js';
 export const MOST_KEY_CHARACTERS = 512;
 export const MOST_RESOURCE_CHARACTERS = 2048;
 
-/**
- * A charge may cover a commitment of three or five years; a longer one is a slip, and would be spread over millennia.
- */
 /** More before the point than any bill has in any currency. */
 const MOST_DIGITS = 18;
 const MOST_AMOUNT = tenTo(MOST_DIGITS);
+/**
+ * A charge may cover a commitment of three or five years; a longer one is a slip, and would be spread over millennia.
+ */
 const MOST_INTERVAL_MILLISECONDS = 6 * 366 * DAY_MS;
 const EARLIEST = Date.UTC(2000, 0, 1);
 const LATEST = Date.UTC(2100, 0, 1);

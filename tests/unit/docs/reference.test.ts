@@ -47,7 +47,7 @@ it('the formats', async () => {
 
 it('the formats that the page of imports and the completion of --format offer', () => {
   const names = (of: 'usage' | 'price'): string[] => formats.filter(({ kind }) => kind === of).map(({ name }) => name);
-  const where = 'src/core/format-names.ts';
+  const where = 'name the format in src/core/format-names.ts';
   expect([...USAGE_FORMATS], where).toEqual(names('usage').sort());
   expect([...PRICE_FORMATS], where).toEqual(names('price').sort());
 });

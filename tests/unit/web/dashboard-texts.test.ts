@@ -103,7 +103,8 @@ describe('what policies say of themselves', () => {
       descriptions.add(description);
       walkSchema(z.toJSONSchema(params, { io: 'input', unrepresentable: 'any' }) as Schema);
     }
-    expect(Object.keys(PARAMETERS).sort()).toEqual([...names].sort());
+    const hint = 'the names of parameters in src/web/dashboard/texts/policies-chinese.ts';
+    expect(Object.keys(PARAMETERS).sort(), hint).toEqual([...names].sort());
     expect(Object.keys({ ...DESCRIPTIONS, ...POLICY_PURPOSES }).sort()).toEqual([...descriptions].sort());
   });
 });
@@ -156,7 +157,11 @@ describe('the numbers of a recommendation', () => {
         for (const { computation } of policy.evaluate(view, policy.params.parse(params)))
           Object.keys(computation).forEach((name) => names.add(name));
     expect(names.size).toBeGreaterThan(40);
-    expect([...names].filter((name) => !isKey(`measure.${name}`))).toEqual([]);
+    const hint = 'give each its words in src/core/policy/computation.ts and texts/chinese/measures.ts';
+    expect(
+      [...names].filter((name) => !isKey(`measure.${name}`)),
+      hint,
+    ).toEqual([]);
   });
 });
 
