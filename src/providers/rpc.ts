@@ -377,6 +377,8 @@ export const idOf = ({ target }: FleetTarget): string => parseTarget(target)?.id
 
 type Given = Readonly<Record<string, string | undefined>>;
 
+export const DEFAULT_TIMEOUT_SECONDS = 20;
+
 /** Reads settings of one provider and collects what is wrong with them; shows no value. */
 export class SettingsReader {
   readonly problems: Problem[] = [];
@@ -416,6 +418,19 @@ export class SettingsReader {
     if (text !== null && !/^https?:\/\/[\w.{}-]+(?::\d+)?\/?$/.test(text))
       this.wrong(name, 'is not an http:// or https:// address of a host');
     return text?.replace(/\/$/, '') ?? null;
+  }
+
+  /** TIMEOUT_SECONDS: the longest wait for an answer. */
+  timeoutSeconds(most: number): number {
+    const seconds = Number(this.text('TIMEOUT_SECONDS') ?? DEFAULT_TIMEOUT_SECONDS);
+    if (!(seconds >= 1 && seconds <= most)) this.wrong('TIMEOUT_SECONDS', `is not a number from 1 to ${most}`);
+    return seconds;
+  }
+
+  /** Names every problem. */
+  failure(cloud: string): Failure {
+    const all = this.problems.map(({ path, message }) => `${path} ${message}`);
+    return invalid(`the ${cloud} settings are wrong: ${all.join('; ')}`, this.problems);
   }
 
   /** Both halves of a credential, or null if neither is there. */

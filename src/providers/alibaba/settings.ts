@@ -4,7 +4,6 @@
  * Never reads the environment itself and never shows a value in an error. The invariant: nothing acts with the keys for
  * reading.
  */
-import { invalid } from '../../core/errors.js';
 import type { ProviderSetting } from '../../core/setting.js';
 import { SettingsReader, type KeyPair } from '../rpc.js';
 
@@ -56,8 +55,6 @@ export const SETTINGS: readonly ProviderSetting[] = [
   setting('TIMEOUT_SECONDS', 'read', 'Longest wait for an answer, 1 to 120 (20)'),
 ];
 
-const DEFAULT_TIMEOUT_SECONDS = 20;
-
 /**
  * @returns null if none of the settings is there
  * @throws Failure invalid naming every missing or wrong setting, never a value
@@ -74,15 +71,8 @@ export function parseSettings(given: Readonly<Record<string, string | undefined>
     ess: reader.address('ENDPOINT_ESS'),
     bss: reader.address('ENDPOINT_BSS'),
   };
-  const timeoutSeconds = Number(reader.text('TIMEOUT_SECONDS') ?? DEFAULT_TIMEOUT_SECONDS);
-  if (!(timeoutSeconds >= 1 && timeoutSeconds <= 120)) reader.wrong('TIMEOUT_SECONDS', 'is not a number from 1 to 120');
+  const timeoutSeconds = reader.timeoutSeconds(120);
   const instanceTypes = reader.list('INSTANCE_TYPES', /^ecs\.[\w.-]+$/, 'instance types');
-  const { problems } = reader;
-  if (problems.length > 0 || read === null) {
-    throw invalid(
-      `the Alibaba Cloud settings are wrong: ${problems.map(({ path, message }) => `${path} ${message}`).join('; ')}`,
-      problems,
-    );
-  }
+  if (reader.problems.length > 0 || read === null) throw reader.failure('Alibaba Cloud');
   return { regions, account: reader.text('ACCOUNT'), instanceTypes, timeoutSeconds, endpoints, read, act };
 }

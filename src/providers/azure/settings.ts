@@ -5,7 +5,6 @@
  * acting may act; nothing acts with the identity for reading. Sources: "Azure Resource Manager" and "Microsoft Entra
  * authentication & national clouds" on learn.microsoft.com (the hosts of each cloud).
  */
-import { invalid } from '../../core/errors.js';
 import type { ProviderSetting } from '../../core/setting.js';
 import { SettingsReader } from '../rpc.js';
 
@@ -99,7 +98,6 @@ export const SETTINGS: readonly ProviderSetting[] = [
   setting('TIMEOUT_SECONDS', 'read', 'Longest wait for an answer, 1 to 25 (20)'),
 ];
 
-const DEFAULT_TIMEOUT_SECONDS = 20;
 const GUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 
 /**
@@ -125,14 +123,8 @@ export function parseSettings(given: Readonly<Record<string, string | undefined>
   const cloud = CLOUDS[reader.text('CLOUD') ?? 'public'];
   if (cloud === undefined) reader.wrong('CLOUD', 'is none of public, china and us-government');
   const endpoint = reader.address('ENDPOINT');
-  const timeoutSeconds = Number(reader.text('TIMEOUT_SECONDS') ?? DEFAULT_TIMEOUT_SECONDS);
-  if (!(timeoutSeconds >= 1 && timeoutSeconds <= 25)) reader.wrong('TIMEOUT_SECONDS', 'is not a number from 1 to 25');
-  const { problems } = reader;
-  if (problems.length > 0 || read === null || cloud === undefined)
-    throw invalid(
-      `the Azure settings are wrong: ${problems.map(({ path, message }) => `${path} ${message}`).join('; ')}`,
-      problems,
-    );
+  const timeoutSeconds = reader.timeoutSeconds(25);
+  if (reader.problems.length > 0 || read === null || cloud === undefined) throw reader.failure('Azure');
   return {
     subscriptions,
     regions,

@@ -4,7 +4,6 @@
  * Never reads the environment or a file itself and never shows a value in an error. The invariant: only credentials
  * named for acting may act; Application Default Credentials are used only for reading, and only on request.
  */
-import { invalid } from '../../core/errors.js';
 import type { ProviderSetting } from '../../core/setting.js';
 import { SettingsReader } from '../rpc.js';
 
@@ -55,7 +54,6 @@ export const SETTINGS: readonly ProviderSetting[] = [
   setting('TIMEOUT_SECONDS', 'read', 'Longest wait for an answer, 1 to 25 (20)'),
 ];
 
-const DEFAULT_TIMEOUT_SECONDS = 20;
 /** An effect is sent, and its operation then waited for: both within PATIENCE.requestMs (core/action/action.ts). */
 const MOST_TIMEOUT_SECONDS = 25;
 /** Resource Manager, "Creating and managing projects": ids, older ones with their domain before a colon. */
@@ -79,16 +77,8 @@ export function parseSettings(given: Readonly<Record<string, string | undefined>
   const currency = reader.text('CURRENCY') ?? 'USD';
   if (!/^[A-Z]{3}$/.test(currency)) reader.wrong('CURRENCY', 'is not a currency code of three letters');
   const endpoint = reader.address('ENDPOINT');
-  const timeoutSeconds = Number(reader.text('TIMEOUT_SECONDS') ?? DEFAULT_TIMEOUT_SECONDS);
-  if (!(timeoutSeconds >= 1 && timeoutSeconds <= MOST_TIMEOUT_SECONDS))
-    reader.wrong('TIMEOUT_SECONDS', `is not a number from 1 to ${MOST_TIMEOUT_SECONDS}`);
-  const { problems } = reader;
-  if (problems.length > 0 || read === null) {
-    throw invalid(
-      `the Google Cloud settings are wrong: ${problems.map(({ path, message }) => `${path} ${message}`).join('; ')}`,
-      problems,
-    );
-  }
+  const timeoutSeconds = reader.timeoutSeconds(MOST_TIMEOUT_SECONDS);
+  if (reader.problems.length > 0 || read === null) throw reader.failure('Google Cloud');
   return { projects, regions, account: reader.text('ACCOUNT'), currency, timeoutSeconds, endpoint, read, act };
 }
 

@@ -5,9 +5,8 @@
  * Never reads the environment itself and never shows a value in an error. The invariant: nothing acts with the
  * credential for reading, so the two must differ.
  */
-import { invalid } from '../../core/errors.js';
 import type { ProviderSetting } from '../../core/setting.js';
-import { SettingsReader } from '../rpc.js';
+import { DEFAULT_TIMEOUT_SECONDS, SettingsReader } from '../rpc.js';
 import { addressProblem } from '../webhook/exchange.js';
 
 /** A list of words that one cloud needs, such as its projects. */
@@ -47,7 +46,6 @@ export interface NeoSettings {
   readonly lists: Readonly<Record<string, readonly string[]>>;
 }
 
-const DEFAULT_TIMEOUT_SECONDS = 20;
 const MOST_TIMEOUT_SECONDS = 25;
 
 export const prefixOf = ({ name }: Pick<SettingWords, 'name'>): string => `BURSAR_${name.toUpperCase()}_`;
@@ -102,15 +100,8 @@ export function parseSettings(
   const unsafe = endpoint === null ? null : addressProblem(endpoint);
   if (unsafe !== null && reader.problems.every(({ path }) => path !== `${prefix}ENDPOINT`))
     reader.wrong('ENDPOINT', unsafe);
-  const timeoutSeconds = Number(reader.text('TIMEOUT_SECONDS') ?? DEFAULT_TIMEOUT_SECONDS);
-  if (!(timeoutSeconds >= 1 && timeoutSeconds <= MOST_TIMEOUT_SECONDS))
-    reader.wrong('TIMEOUT_SECONDS', `is not a number from 1 to ${MOST_TIMEOUT_SECONDS}`);
-  const { problems } = reader;
-  if (problems.length > 0 || read === null)
-    throw invalid(
-      `the ${words.cloud} settings are wrong: ${problems.map(({ path, message }) => `${path} ${message}`).join('; ')}`,
-      problems,
-    );
+  const timeoutSeconds = reader.timeoutSeconds(MOST_TIMEOUT_SECONDS);
+  if (reader.problems.length > 0 || read === null) throw reader.failure(words.cloud);
   return { account: reader.text('ACCOUNT'), timeoutSeconds, endpoint, read, act, lists };
 }
 

@@ -5,7 +5,6 @@
  * reading. No reply of the API names a currency: it follows from the site (API references of cloud.tencent.com: yuan;
  * of tencentcloud.com: US dollars).
  */
-import { invalid } from '../../core/errors.js';
 import type { ProviderSetting } from '../../core/setting.js';
 import { SettingsReader, type KeyPair } from '../rpc.js';
 
@@ -59,8 +58,6 @@ export const SETTINGS: readonly ProviderSetting[] = [
   setting('TIMEOUT_SECONDS', 'read', 'Longest wait for an answer, 1 to 120 (20)'),
 ];
 
-const DEFAULT_TIMEOUT_SECONDS = 20;
-
 /**
  * @returns null if none of the settings is there
  * @throws Failure invalid naming every missing or wrong setting, never a value
@@ -75,14 +72,7 @@ export function parseSettings(given: Readonly<Record<string, string | undefined>
   const site = SITES[reader.text('SITE') ?? 'china'];
   if (site === undefined) reader.wrong('SITE', 'is neither china nor international');
   const endpoint = reader.address('ENDPOINT');
-  const timeoutSeconds = Number(reader.text('TIMEOUT_SECONDS') ?? DEFAULT_TIMEOUT_SECONDS);
-  if (!(timeoutSeconds >= 1 && timeoutSeconds <= 120)) reader.wrong('TIMEOUT_SECONDS', 'is not a number from 1 to 120');
-  const { problems } = reader;
-  if (problems.length > 0 || read === null || site === undefined) {
-    throw invalid(
-      `the Tencent Cloud settings are wrong: ${problems.map(({ path, message }) => `${path} ${message}`).join('; ')}`,
-      problems,
-    );
-  }
+  const timeoutSeconds = reader.timeoutSeconds(120);
+  if (reader.problems.length > 0 || read === null || site === undefined) throw reader.failure('Tencent Cloud');
   return { site, regions, account: reader.text('ACCOUNT'), timeoutSeconds, endpoint, read, act };
 }
