@@ -32,14 +32,14 @@ describe('a service that people approve the steps of', async () => {
     await approveAll(world);
     await pass(6);
     expect(sizes()[2]).toBe(2);
-    const [proposed] = (await on(world, 'asg/od')).filter(({ state }) => state === 'proposed');
+    const proposed = (await on(world, 'asg/od')).find(({ state }) => state === 'proposed');
     expect(proposed?.effect).toEqual({ kind: 'scale', target: 'asg/od', replicas: 0 });
     // Spot goes in the minute of the approval.
     for (const zone of ZONES) cloud.gone.add(zone);
     await approveAll(world);
     await pass(4);
     expect([sizes()[2], cloud.ready()]).toEqual([2, 2]);
-    const [held] = (await on(world, 'asg/od')).filter(({ id }) => id === proposed?.id);
+    const held = (await on(world, 'asg/od')).find(({ id }) => id === proposed?.id);
     expect([held?.state, held?.reasons.map(({ code }) => code)]).toEqual(['approved', ['service-floor']]);
     for (const zone of ZONES) cloud.gone.delete(zone);
     for (let round = 0; round < 3; round += 1) {

@@ -380,9 +380,20 @@ describe('a list', () => {
 
   it('of recommendations has an interval for all together, where that of each is known', async () => {
     const one = (mean: string | null, low: string | null, high: string | null) => ({
-      ...{ id: 'rec-1', team: 'red', action: 'Stop', target: 'i-1', currency: 'USD', title: 'Stop i-1', name: '' },
-      ...{ estimatedMonthlySavings: mean, estimatedMonthlySavingsLow: low, estimatedMonthlySavingsHigh: high },
-      ...{ estimatedMonthlyCost: null, risk: { note: '' }, status: 'open', obstacles: [] },
+      id: 'rec-1',
+      team: 'red',
+      action: 'Stop',
+      target: 'i-1',
+      currency: 'USD',
+      title: 'Stop i-1',
+      name: '',
+      estimatedMonthlySavings: mean,
+      estimatedMonthlySavingsLow: low,
+      estimatedMonthlySavingsHigh: high,
+      estimatedMonthlyCost: null,
+      risk: { note: '' },
+      status: 'open',
+      obstacles: [],
     });
     const said = async (...all: (typeof teams)[number][]): Promise<string | undefined> => {
       const kept = teams.splice(0, teams.length, ...all);
@@ -401,7 +412,7 @@ describe('a list', () => {
   it('says on a terminal what a verb waits for, and takes it away', async () => {
     let shown = '';
     await bursar(['teams'], { remote: null, stderr: { write: (text) => (shown += text), isTTY: true } });
-    expect(shown).toMatch(/opening this machine's database\r\u001b\[K/);
+    expect(shown).toContain("opening this machine's database\r\u001b[K");
     const { err } = await bursar(['teams'], { remote: null });
     expect(err).not.toContain('opening');
   });

@@ -195,8 +195,8 @@ describe('a service on spot', () => {
     expect(short(steps).some((step) => step.startsWith('ScaleOut spot-1'))).toBe(true);
     expect(left({ ...view, workloads: followed })[0]).toBe('own-policy');
     // What it holds today may be gone tomorrow: on-demand does not go for it.
-    const held = followed.map((one, at) => (at === 0 ? { ...one, fleet: { ...one.fleet!, ready: 3 } } : one));
-    expect(short(asked({ ...view, workloads: held })).filter((step) => step.startsWith('ScaleIn'))).toEqual([]);
+    const readyNow = followed.map((one, at) => (at === 0 ? { ...one, fleet: { ...one.fleet!, ready: 3 } } : one));
+    expect(short(asked({ ...view, workloads: readyNow })).filter((step) => step.startsWith('ScaleIn'))).toEqual([]);
     const all = view.workloads.map((one) => ({ ...one, followedBy: 'the policy cpu60' }));
     expect(left({ ...view, workloads: all })).toEqual(new Array(4).fill('own-policy'));
   });
@@ -229,11 +229,11 @@ describe('a service on spot', () => {
     const view = service([{ ready: 3 }, none, none], none);
     const bare = view.workloads.map((one) => ({ ...one, metrics: {} }));
     const before = { ...bare[0]!, metrics: { [READY_REPLICAS]: minutes(steady(0, 120)) } };
-    const gone = { ...view, workloads: [before, ...bare.slice(1)] };
+    const deleted = { ...view, workloads: [before, ...bare.slice(1)] };
     // An hour and more without one ready replica leaves nothing: all on demand.
-    expect(short(asked(gone, { windowHours: 36 }))).toContain('ScaleOut od 3');
+    expect(short(asked(deleted, { windowHours: 36 }))).toContain('ScaleOut od 3');
     expect(
-      short(asked({ ...gone, goneReplicas: { chat: [minutes(steady(3, 120))] } }, { windowHours: 36 })),
+      short(asked({ ...deleted, goneReplicas: { chat: [minutes(steady(3, 120))] } }, { windowHours: 36 })),
     ).not.toContain('ScaleOut od 3');
   });
 
