@@ -32,7 +32,7 @@ export const recordKey = ({ id, start, end }: UsageRecord): string => `${start}|
 /** The identity of a run: the resource, or, if none is named, all other fields of the record outside its dimension. */
 function runnerOf({ resource, namespace, tags }: UsageRecord): string {
   if (resource !== null) return resource;
-  const named = Object.entries(tags ?? {}).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+  const named = Object.entries(tags ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
   return JSON.stringify([null, namespace, named]);
 }
 
@@ -58,7 +58,7 @@ function piecesOf(records: readonly UsageRecord[]): Piece[] {
   const named = new Set(corrections.map(({ corrects }) => corrects));
   const own = new Map<UsageRecord, UsageRecord[]>();
   for (const record of [...ran].sort(compareRecords)) if (named.has(record.id)) own.set(record, []);
-  for (const correction of corrections.sort(compareRecords)) {
+  for (const correction of corrections) {
     // Of two sources that have an id each: one that holds what is taken back.
     const held = [...own].find(([record]) => record.id === correction.corrects && holds(record, correction));
     held?.[1].push(correction);
@@ -120,7 +120,7 @@ export function linkRuns(
 }
 
 function takeLongest(ends: Linked[] | undefined, parts: number): Linked | null {
-  if (ends === undefined || ends.length === 0) return null;
+  if (ends === undefined) return null;
   const rank = ({ record, beforeMs }: Linked): readonly [number, number] => [
     record.gpuParts === parts ? 1 : 0,
     beforeMs + record.end - record.start,

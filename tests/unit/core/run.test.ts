@@ -81,7 +81,21 @@ describe('what a correction takes back did not run', () => {
       'a 0-60 after 0',
     ]);
     expect(linked([ran('a', 0, 60), takenBack('z', 'b', 20, 60)])).toEqual(['a 0-60 after 0']);
+    expect(linked([ran('a', 0, 60), ran('b', 0, 60), takenBack('z', 'b', 20, 60)]).sort()).toEqual([
+      'a 0-60 after 0',
+      'b 0-20 after 0',
+    ]);
     expect(linked([ran('a', 0, 60), takenBack('z', 'a', 20, 61)])).toEqual(['a 0-60 after 0']);
+  });
+
+  it('and what a correction adds ran by itself; one that takes no GPUs back leaves the record whole', () => {
+    expect(linked([ran('a', 0, 60), ran('z', 20, 30, { corrects: 'a', ...gpus(2) })])).toEqual([
+      'a 0-60 after 0',
+      'z 20-30 after 0',
+    ]);
+    const record = ran('a', 0, 60);
+    for (const gpuParts of [0, null])
+      expect(linkRuns([record, ran('z', 20, 30, { corrects: 'a', gpuParts })])[0]?.record).toBe(record);
   });
 });
 
@@ -116,6 +130,27 @@ describe('over midnight', () => {
     expect(over([ran('a', day, day + 5)])).toEqual([]);
   });
 
+  it('is carried nothing of runs that end before or begin at midnight, however long they have run', () => {
+    expect(over([ran('a', day - 30, day - 20), ran('b', day - 20, day - 5)])).toEqual([]);
+    expect(over([last, ran('b', day, day + 5), ran('c', day + 5, day + 10)])).toHaveLength(1);
+  });
+
+  it('is priced as the last moment of the day is', () => {
+    const changesAtMidnight = (instant: number) =>
+      instant < midnight ? BY_TEN_MINUTES : { incrementSeconds: 1, minimumSeconds: 0 };
+    expect(carriedOver('d', linkRuns([last]), midnight, changesAtMidnight)).toMatchObject([{ matters: true }]);
+  });
+
+  it('says that it continues only where it ends at midnight and the seller would add something', () => {
+    const next = ran('n', day, day + 5);
+    expect(over([last, next])).toMatchObject([{ matters: true, continues: true }]);
+    expect(over([ran('z', day - 30, day - 20), last, next])).toMatchObject([
+      { beforeMs: 10 * MINUTE, matters: false, continues: false },
+    ]);
+    const through = [ran('y', day - 105, day - 60), ran('z', day - 60, day + 10), ran('n', day + 10, day + 20)];
+    expect(over(through)).toMatchObject([{ matters: true, continues: false }]);
+  });
+
   it('is carried where in an increment a long run stands, as the shortest that counts so', () => {
     const [long, next] = [ran('y', day - 105, day - 60), ran('z', day - 60, day + 10)];
     expect(over([long, next])).toEqual([
@@ -134,6 +169,10 @@ describe('over midnight', () => {
       continues: false,
       stops: true,
     });
+    const fewer = over([whole, takenBack('z', 'a', day, day + 40, 2)]);
+    expect(fewer).toMatchObject([{ matters: true, continues: true, stops: true }]);
+    const piece = ran('a', day - 20, day - 10);
+    expect(stopsAt({ record: piece, whole, beforeMs: 0, continues: false }, midnight)).toBe(false);
     expect(stopsAt({ record: last, whole: last, beforeMs: 0, continues: false }, midnight)).toBe(false);
   });
 });
