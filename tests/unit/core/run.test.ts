@@ -50,6 +50,12 @@ describe('a run', () => {
     ]);
   });
 
+  it('is as long as all its records: the longest run goes on, not the longest record', () => {
+    const ends = [ran('a', 0, 20, gpus(4)), ran('b', 20, 30, gpus(4)), ran('c', 10, 30, gpus(2))];
+    expect(linked([...ends, ran('next', 30, 40, gpus(8))])[3]).toBe('next 30-40 after 30');
+    expect(linked([...ends, ran('next', 30, 40, gpus(2))])[3]).toBe('next 30-40 after 20');
+  });
+
   it('has no record without length, without GPUs, or of which they are unknown', () => {
     expect(linked([ran('a', 0, 0), ran('b', 0, 10, { gpuParts: 0 }), ran('c', 0, 10, { gpuParts: null })])).toEqual([]);
   });
@@ -81,10 +87,9 @@ describe('what a correction takes back did not run', () => {
       'a 0-60 after 0',
     ]);
     expect(linked([ran('a', 0, 60), takenBack('z', 'b', 20, 60)])).toEqual(['a 0-60 after 0']);
-    expect(linked([ran('a', 0, 60), ran('b', 0, 60), takenBack('z', 'b', 20, 60)]).sort()).toEqual([
-      'a 0-60 after 0',
-      'b 0-20 after 0',
-    ]);
+    expect(linked([ran('a', 10, 60), takenBack('z', 'a', 0, 20)])).toEqual(['a 10-60 after 0']);
+    const both = [takenBack('y', 'a', 50, 60), takenBack('z', 'b', 20, 60)];
+    expect(linked([ran('a', 0, 60), ran('b', 0, 60), ...both]).sort()).toEqual(['a 0-50 after 0', 'b 0-20 after 0']);
     expect(linked([ran('a', 0, 60), takenBack('z', 'a', 20, 61)])).toEqual(['a 0-60 after 0']);
   });
 
@@ -147,6 +152,7 @@ describe('over midnight', () => {
     expect(over([ran('z', day - 30, day - 20), last, next])).toMatchObject([
       { beforeMs: 10 * MINUTE, matters: false, continues: false },
     ]);
+    expect(over([ran('z', day - 30, day - 20), ran('a', day - 20, day + 10)])).toMatchObject([{ matters: false }]);
     const through = [ran('y', day - 105, day - 60), ran('z', day - 60, day + 10), ran('n', day + 10, day + 20)];
     expect(over(through)).toMatchObject([{ matters: true, continues: false }]);
   });
