@@ -133,6 +133,8 @@ describe('the identity of news', () => {
 it("a conversation holds a budget's period, and an action from its approval to its proof", () => {
   expect(threadOf(budgetNews({ threshold: { kind: 'forecast', ratio: '1' } }))).toBe(threadOf(budgetNews()));
   expect(threadOf(budgetNews({ periodStart: '2026-12-01T00:00:00Z' }))).not.toBe(threadOf(budgetNews()));
+  expect(threadOf(budgetNews({ team: 'a', budget: 'b', periodStart: 'c' }))).toBe('budget/a/b/c');
+  expect(threadOf(budgetNews({ team: 'a/b' }))).not.toBe(threadOf(budgetNews({ team: 'a', budget: 'b' })));
   expect(threadOf(result({ action: 'act-0123456789abcdef' }))).toBe(threadOf(approvalNews()));
 });
 
@@ -762,4 +764,43 @@ describe('words', () => {
     // An interval without width is one that nobody stated.
     expect(text).toContain('Stop it: about 5.00 USD a month (interval not known)');
   });
+});
+
+it('the result that is not known asks to look, and others do not', () => {
+  const linesOf = (outcome: ResultNews['outcome']): readonly string[] =>
+    messageOf(alertOf(result({ outcome })), ENGLISH, null).lines;
+  expect(linesOf('outcome-unknown').join()).toContain('Check the target yourself');
+  expect(linesOf('confirmed').join()).not.toContain('Check the target');
+  expect(linesOf('confirmed').join()).not.toContain('retries');
+  expect(linesOf('no-capacity').join()).toContain('Bursar retries');
+});
+
+it('a bill that differs says what was billed and metered, and what of it is partly unknown', () => {
+  const news: News = {
+    kind: 'variance',
+    team: 'lab',
+    source: 'aws-cur',
+    month: '2026-10',
+    currency: 'USD',
+    billed: '12.5',
+    expected: null,
+    difference: '5',
+    parts: [],
+    findings: 1,
+  };
+  const { facts, lists } = messageOf(alertOf(news), ENGLISH, null);
+  const values = facts.map(({ name, value }) => `${name}: ${value}`);
+  expect(values).toEqual(
+    expect.arrayContaining([
+      'Billed: 12.50 USD',
+      'Metered and priced: partly unknown',
+      'Difference: 5.00 USD',
+      'Findings: 1',
+    ]),
+  );
+  expect(lists).toEqual([]);
+  const parts = [{ name: 'p5', amount: '4' }];
+  expect(messageOf(alertOf({ ...news, parts }), ENGLISH, null).lists).toEqual([
+    { title: 'Where it lies', items: ['p5: 4.00 USD'] },
+  ]);
 });
