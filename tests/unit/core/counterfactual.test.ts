@@ -83,6 +83,14 @@ describe('what would have held', () => {
     ).toEqual({ kind: 'held', holdings: [{ key, gpuParts: 8 * GPU_PARTS, units: 6 }], afterParts: 24 * GPU_PARTS });
   });
 
+  it('ends as soon for a machine that was ended as for one that was stopped', () => {
+    const until = (kind: 'stop' | 'terminate') =>
+      counterfactualOf(facts({ kind, target: 'instance/i-1' }, target()), 'USD').until;
+    expect(until('terminate')).toBe(until('stop'));
+    const scaled = counterfactualOf(facts({ kind: 'scale', target: 'asg/train', replicas: 1 }, group(3)), 'USD');
+    expect(scaled.until).not.toBe(until('stop'));
+  });
+
   it('takes a replica that may have been spot for spot', () => {
     expect(
       worldOf({ kind: 'scale', target: 'asg/train', replicas: 0 }, group(3, { spotRatio: 0.5, term: null })),
@@ -193,9 +201,14 @@ describe('what would have held', () => {
     expect(reasonOf({ kind: 'scale', target: 'asg/train', replicas: 9 }, group(4))).toBe('not-made-to-save');
     expect(reasonOf({ kind: 'start', target: 'instance/i-1' }, target())).toBe('not-made-to-save');
     expect(reasonOf(stop, target(), { rollbackOf: 'act-0' })).toBe('not-made-to-save');
-    expect(reasonOf({ kind: 'set-spot-ratio', target: 'asg/train', spotRatio: 0 }, group(4, { spotRatio: 1 }))).toBe(
-      'not-made-to-save',
-    );
+    for (const [ratio, before] of [
+      [0, { spotRatio: 1 }],
+      [0.5, { spotRatio: 0.5 }],
+      [1, { term: 'spot' }],
+    ] as const)
+      expect(reasonOf({ kind: 'set-spot-ratio', target: 'asg/train', spotRatio: ratio }, group(4, before))).toBe(
+        'not-made-to-save',
+      );
   });
 });
 
