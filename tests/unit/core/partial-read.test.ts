@@ -108,6 +108,14 @@ describe('what was away', () => {
     expect(pauses.at(-1)).toBe(3_600_000);
   });
 
+  it('is asked for again as soon as the part that was away the fewest times', () => {
+    const before = [1, 3].map((away) => ({ part: `p${away}`, problem: 'no answer', readTo: 0, away }));
+    const partial = new RecordedRead(before, 0, () => 0);
+    for (const { part } of before) partial.lacks(part, 'no answer', true);
+    expect(partial.againAfterMs).toBe(60_000);
+    expect(fresh().againAfterMs).toBeNull();
+  });
+
   it('is another matter than what was refused', async () => {
     const partial = await readAgain([], denied('not allowed'));
     expect(partial.lacking).toHaveLength(1);
