@@ -33,6 +33,13 @@ const told = (jobs: readonly SaidJob[]): [string, number | undefined][] =>
   jobs.map(({ workload, work }) => [workload, work?.hours]);
 
 describe('jobs of what was said of them', () => {
+  it('are none where nothing was said, and none that was seen last before the window', () => {
+    expect(jobsWithin([], from(1))).toEqual([]);
+    const seenAt = at(1);
+    expect(jobsWithin([{ ...said('a', 0, 10), seenAt }], from(1))).toHaveLength(1);
+    expect(jobsWithin([{ ...said('a', 0, 10), seenAt: seenAt - 1 }], from(1))).toEqual([]);
+  });
+
   it('of one job each: by its first word in the window, not by its last', () => {
     const words = [said('a', 4, 10), said('a', 1, 80), said('a', 0, 100), said('a', 2, 60)];
     expect(told(jobsWithin(words, from(1)))).toEqual([['a', 80]]);
