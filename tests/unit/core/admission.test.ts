@@ -7,6 +7,7 @@ import {
   allocatableOf,
   DEFAULT_ADMISSION,
   launchOf,
+  usesReservation,
   type AdmissionFacts,
   type AdmissionRequest,
   type AdmissionSettings,
@@ -179,6 +180,22 @@ describe('reserved budget', () => {
     expect(admit(own, PLACE, held(950, hold('res-1', 50, 'lab'))).allowed).toBe(true);
     expect(admit(own, PLACE, held(950, hold('res-1', 50, 'product'))).allowed).toBe(false);
     expect(admit(own, PLACE, facts([{ ...standing(gpus, 0, 0), holds: [hold('res-1', 50)] }])).allowed).toBe(false);
+  });
+
+  it('is used by the launch that names it, once a budget of its team holds a part of it', () => {
+    const own = { ...LAUNCH, reservation: 'res-1' };
+    const uses = (launch: Launch, given: AdmissionFacts) => usesReservation(launch, PLACE, given);
+    const held1 = held(0, hold('res-1', 5));
+    expect(uses(own, held1)).toBe(true);
+    expect(uses(LAUNCH, held1)).toBe(false);
+    expect(uses(own, held(0, hold('res-2', 5)))).toBe(false);
+    expect(uses(own, held(0, hold('res-1', 0)))).toBe(false);
+    expect(uses(own, facts([]))).toBe(false);
+    const beside = { ...held1, budgets: [...held1.budgets, standing(budget('other', 'research'), 0)] };
+    expect(uses(own, beside)).toBe(true);
+    expect(uses(own, { ...held1, teamsOf: () => ['product', 'research'] })).toBe(true);
+    expect(uses(own, { ...held1, teamsOf: () => [] })).toBe(false);
+    expect(uses(own, { ...held1, settings: { ...held1.settings, exemptNamespaces: ['ml'] } })).toBe(false);
   });
 
   it('helps on its own budgets only, and not against an order', () => {
