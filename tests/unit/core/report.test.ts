@@ -108,6 +108,22 @@ describe('the bridge', () => {
   });
 });
 
+it('amounts in other currencies stand by the name of the currency', () => {
+  const amounts = (...pairs: [string, string][]) => new Map(pairs.map(([name, amount]) => [name, decimal(amount)]));
+  const spend = { ...factsOf().spend, unconverted: amounts(['JPY', '7'], ['EUR', '1.5'], ['GBP', '2']) };
+  expect(reportOf({ spend: { ...spend, setAside: amounts(['USD', '3'], ['CHF', '4']) } }).spend).toMatchObject({
+    unconverted: [
+      { currency: 'EUR', amount: '1.50' },
+      { currency: 'GBP', amount: '2.00' },
+      { currency: 'JPY', amount: '7.00' },
+    ],
+    setAside: [
+      { currency: 'CHF', amount: '4.00' },
+      { currency: 'USD', amount: '3.00' },
+    ],
+  });
+});
+
 describe('the bridge of two months', () => {
   const monthOf = (cells: Parameters<typeof cell>[]) => ({
     cells: cells.map((one) => cell(...one)),
