@@ -445,6 +445,10 @@ describe('numbers', () => {
       'pod/ml/trainer-7d4b9c6f5d-x2x4z',
     ]);
     expect(grownBy([{ ...cost(bare('i-1'), '5'), cost: null }], [], 'USD')).toEqual([]);
+    expect(grownBy([{ ...cost(bare('i-1'), '5'), resource: null }], [], 'USD')).toEqual([]);
+    expect(grownBy([cost(bare(''), '5')], [], 'USD')).toEqual([]);
+    expect(grownBy([cost(bare('i-1'), '5')], [cost(bare('i-1'), '5')], 'USD')).toEqual([]);
+    expect(grownBy([cost(bare('i-2'), '5'), cost(bare('i-1'), '5')], [], 'USD')).toMatchObject([{ name: 'i-1' }]);
     expect(
       JSON.parse(
         whoseName({ resource: 'i-3', namespace: null, tags: { 'aws:createdBy': 'IAMUser:x:eve', 'job-name': 'j1' } }),
