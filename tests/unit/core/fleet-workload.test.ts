@@ -42,7 +42,6 @@ describe('a target as a workload', () => {
 
   it('names its zone where the provider does', () => {
     expect(workloadOf({ ...group, zone: 'us-east-1a' }, 'x', null)?.zone).toBe('us-east-1a');
-    expect(workloadOf({ ...group, zone: null }, 'x', null)?.zone).toBeNull();
     const { zone: _, ...nowhere } = group;
     expect(workloadOf(nowhere, 'x', null)).not.toHaveProperty('zone');
   });
