@@ -808,3 +808,10 @@ it('a bill that differs says what was billed and metered, and what of it is part
     { title: 'Where it lies', items: ['p5: 4.00 USD'] },
   ]);
 });
+
+it('a mute is of one conversation where each is by itself, a budget or a bill, else of all of its kind', () => {
+  const of = (kind: 'budget' | 'variance' | 'health') =>
+    muteOf({ kind, team: 'lab', thread: 't', severity: 'warning' });
+  expect([of('budget').thread, of('variance').thread, of('health').thread]).toEqual(['t', 't', null]);
+  expect(of('health')).toEqual({ team: 'lab', kind: 'health', thread: null, upTo: 'warning' });
+});

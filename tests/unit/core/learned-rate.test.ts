@@ -3,7 +3,7 @@
  * rate.
  */
 import { describe, expect, it } from 'vitest';
-import { judgeRate, type RateEvidence } from '../../../src/core/price/learned-rate.js';
+import { isNear, judgeRate, type RateEvidence } from '../../../src/core/price/learned-rate.js';
 import { PART_MS_PER_GPU_HOUR } from '../../../src/core/usage.js';
 
 const HOURS = 100n * PART_MS_PER_GPU_HOUR;
@@ -83,4 +83,11 @@ describe('a rate learned from a bill', () => {
   it('is not trusted beside what has no price or is not amortised', () => {
     expect(distrustOf({ hasUnpriced: true, lacksAmortisation: true })).toEqual(['unpriced', 'not-amortised']);
   });
+});
+
+it('a number is near another that differs by a part of it at most, above it or below, of credits too', () => {
+  expect([95n, 105n].map((one) => isNear(100n, one, 20n))).toEqual([true, true]);
+  expect([94n, 106n].map((one) => isNear(100n, one, 20n))).toEqual([false, false]);
+  expect([-95n, -106n].map((one) => isNear(-100n, one, 20n))).toEqual([true, false]);
+  expect([isNear(0n, 0n, 20n), isNear(0n, 1n, 20n)]).toEqual([true, false]);
 });

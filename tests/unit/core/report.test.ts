@@ -282,6 +282,19 @@ describe('a report', () => {
     expect(report.nextSteps.map(({ recommendation }) => recommendation)).toEqual(['rec-1']);
   });
 
+  it('states the range of what is left only where it is known', () => {
+    const [chance] = factsOf().chances;
+    if (chance === undefined) throw new Error('October has chances');
+    const left = (estimate: typeof chance.estimate) =>
+      reportOf({ chances: [{ ...chance, estimate }] }).leftOnTable.byState[0];
+    expect(left({ mean: 900_000_000_000n, low: null, high: '1100.00' })).toMatchObject({
+      unknown: 0,
+      monthlyLow: [],
+      monthlyHigh: [{ currency: 'USD', amount: '1100.00' }],
+    });
+    expect(left(null)).toMatchObject({ count: 1, unknown: 1, monthly: [], monthlyLow: [], monthlyHigh: [] });
+  });
+
   it('prices little-used hours by what an hour of the kind cost', () => {
     // 1,200 minutes are 20 GPU-hours; 225 H100-hours cost 1595.623456789, so 20 cost 141.83; 100 of 237 metered hours
     // were sampled.
