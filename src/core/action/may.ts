@@ -10,7 +10,7 @@
 import { inverseOf } from '../fleet/fleet.js';
 import { parseInstant } from '../time.js';
 import { SCOPE_TEXTS, rolesWith, type Scope } from '../scopes.js';
-import { isFinal, type Action } from './action.js';
+import { doneAlready, isFinal, type Action } from './action.js';
 import { stopText, type SetStop } from './guard.js';
 
 export type MayCode =
@@ -45,7 +45,7 @@ function ofScope(scopes: readonly Scope[]): May {
 /** The facts of an action that decide. */
 type Decided = Pick<
   Action,
-  'state' | 'expiresAt' | 'askedAt' | 'rollbackOf' | 'takenBackBy' | 'effect' | 'before' | 'connection'
+  'state' | 'expiresAt' | 'askedAt' | 'rollbackOf' | 'takenBackBy' | 'effect' | 'before' | 'connection' | 'reasons'
 >;
 
 /** @param stops the kill switches over the action */
@@ -81,7 +81,10 @@ function rejection({ state, askedAt, connection }: Decided): May {
     : no('asked', `${connection} was asked for it`);
 }
 
-function takingBack({ state, rollbackOf, takenBackBy, effect, before }: Decided): May {
+function takingBack(action: Decided): May {
+  const { state, rollbackOf, takenBackBy, effect, before } = action;
+  if (state === 'failed' && doneAlready(action).length > 0)
+    return no('no-inverse', 'it failed with half of it done, and cannot be rolled back');
   if (!['applied', 'confirmed', 'measured'].includes(state)) return no('nothing', 'there is nothing to roll back');
   if (rollbackOf !== null) return no('rollback', 'it is itself a rollback');
   if (takenBackBy !== null) return no('taken-back', `it is being rolled back by ${takenBackBy}`);

@@ -1,5 +1,6 @@
 /** What somebody may decide about an action or a recommendation: the same rules as the decisions themselves have. */
 import { describe, expect, it } from 'vitest';
+import { halfDoneReason } from '../../../src/core/action/action.js';
 import { mayDecide, mayDecideRecommendation } from '../../../src/core/action/may.js';
 import { inChinese } from '../../../src/core/report/reworded.js';
 import { instance } from '../../support/memory-cloud.js';
@@ -13,6 +14,7 @@ const action = {
   effect: { kind: 'stop', target: 'instance/i-1' },
   before: null,
   connection: 'aws',
+  reasons: [],
 } as unknown as Parameters<typeof mayDecide>[0];
 const codes = (
   over: object,
@@ -37,6 +39,8 @@ describe('of an action', () => {
       codes({ ...done, before: null }),
       codes({ ...done, rollbackOf: 'act-1' }),
       codes({ ...done, takenBackBy: 'act-2' }),
+      codes({ ...done, state: 'failed' }),
+      codes({ ...done, state: 'failed', reasons: [halfDoneReason('i-2 runs beside it')] }),
     ]).toEqual([
       [null, null, 'nothing'],
       ['expired', null, 'nothing'],
@@ -47,6 +51,8 @@ describe('of an action', () => {
       ['state', 'asked', 'no-inverse'],
       ['state', 'asked', 'rollback'],
       ['state', 'asked', 'taken-back'],
+      ['state', 'state', 'nothing'],
+      ['state', 'state', 'no-inverse'],
     ]);
   });
 
