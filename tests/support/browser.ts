@@ -51,7 +51,8 @@ export function browserFor(file: string, addressOf: () => string): (options: Vis
     });
     onTestFinished(() => context.close());
     const page = await context.newPage();
-    page.setDefaultTimeout(20_000);
+    // A report, with its pictures, takes half a minute beside a full machine.
+    page.setDefaultTimeout(60_000);
     const [faults, bodies] = [[] as string[], [] as Promise<number>[]];
     page.on('console', (message) => message.type() === 'error' && faults.push(`console: ${message.text()}`));
     page.on('pageerror', (error) => faults.push(`exception: ${error.message}`));
