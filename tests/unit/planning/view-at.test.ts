@@ -8,33 +8,18 @@ import {
   type PolicyView,
   type SpotMarket,
 } from '../../../src/core/policy/policy.js';
-import { NO_PEAK } from '../../../src/core/price/peak.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../src/core/time.js';
 import type { TakenMeasurement } from '../../../src/core/workload/measurement.js';
 import { availableShare } from '../../../src/planning/policy/bills.js';
 import { viewAt, type Changed } from '../../../src/planning/policy/history.js';
 import { AS_OF, rate, workload } from '../../../src/policies/estimating/examples.js';
+import { recorded } from '../../support/recorded-history.js';
 
 function seen(over: Partial<RecordedHistory>, changed: Partial<Changed> = {}, asOf = AS_OF): PolicyView {
-  const history: RecordedHistory = {
-    organisation: 'default',
-    team: 'lab',
-    currency: 'USD',
-    from: AS_OF,
-    to: AS_OF + DAY_MS,
-    demand: [],
-    resources: [],
-    workloads: [],
-    jobs: [],
-    spotMarkets: [],
-    leases: [],
-    budgets: [],
-    peak: NO_PEAK,
-    offersAt: () => [],
+  const history = recorded({
     pricesAt: (_, at) => ({ onDemand: rate(at === asOf ? 3000 : 1), reserved: [] }),
-    sizes: new Map(),
     ...over,
-  };
+  });
   return viewAt(history, asOf, { committed: () => [], workload: (one) => one, budgets: [], ...changed });
 }
 const minutes = (...values: number[]) => ({ from: AS_OF - 2 * MINUTE_MS, values });
