@@ -29,19 +29,10 @@ export type Activity = 'working' | 'quiet' | 'unknown';
 export const WORKING_PERCENT = 5;
 
 /**
- * NVIDIA DCGM's DCGM_INT64_BLANK and its variants (dcgm_structs.h), 2^63 - 1 - 15 and the codes after it, as a double
- * reads them.
+ * A utilisation in percent, or null if the number is not a measurement, as NVIDIA DCGM's blanks (dcgm_structs.h): the
+ * codes from 0x7ffffff0 and from 2^63 - 16 on.
  */
-const DCGM_BLANK = 9.2e18;
-
-/** DCGM's 32-bit blank and the codes after it: 0x7ffffff0 to 0x7fffffff. */
-const DCGM_BLANK_32 = 2_147_483_632;
-
-/** A utilisation in percent, or null if the number is not a measurement. */
-export function utilisationOrMissing(value: number): number | null {
-  if (!Number.isFinite(value) || value >= DCGM_BLANK || value >= DCGM_BLANK_32) return null;
-  return value >= 0 && value <= 100 ? value : null;
-}
+export const utilisationOrMissing = (value: number): number | null => (value >= 0 && value <= 100 ? value : null);
 
 /** Whether a label names something that answers requests, where quiet utilisation says nothing. */
 const isService = (workload: string | null): boolean =>
