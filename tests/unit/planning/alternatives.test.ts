@@ -14,6 +14,7 @@ import {
   idleAlternatives,
   scalingAlternatives,
   servingAlternatives,
+  type IsKnown,
   type PendingAlternative,
 } from '../../../src/planning/policy/alternatives.js';
 import { AS_OF, offer, OFFERS, rate, workload } from '../../../src/policies/estimating/examples.js';
@@ -21,7 +22,7 @@ import { recorded } from '../../support/recorded-history.js';
 import { meteredAs } from '../../support/recorded-sizes.js';
 
 const named = (name: string): Policy => ({ name }) as Policy;
-const ALL = (): boolean => true;
+const ALL: IsKnown = () => true;
 const costs = (found: readonly PendingAlternative[]) =>
   Object.fromEntries(
     found.map((one) => {

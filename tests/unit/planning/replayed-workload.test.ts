@@ -1,7 +1,13 @@
 /** A recorded workload under what a policy does to it: size, term, machines; its cost and what it left unserved. */
 import { describe, expect, it } from 'vitest';
 import type { MeteredGpus, RecordedHistory } from '../../../src/core/policy/history.js';
-import { READY_REPLICAS, type GpuOffer, type SpotMarket, type WorkloadView } from '../../../src/core/policy/policy.js';
+import {
+  READY_REPLICAS,
+  type GpuOffer,
+  type ModelPerformance,
+  type SpotMarket,
+  type WorkloadView,
+} from '../../../src/core/policy/policy.js';
 import { compilePeak } from '../../../src/core/price/peak.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../src/core/time.js';
 import { ReplayedWorkload } from '../../../src/planning/policy/workloads.js';
@@ -284,10 +290,13 @@ describe('a change of its term', () => {
 });
 
 describe('other machines', () => {
-  const performance = [
-    { gpuModel: MODEL, unitsPerMinute: 100 },
-    { gpuModel: 'T4', unitsPerMinute: 25 },
-  ];
+  const speed = (gpuModel: string, unitsPerMinute: number): ModelPerformance => ({
+    gpuModel,
+    unitsPerMinute,
+    fits: true,
+    source: 'stated',
+  });
+  const performance = [speed(MODEL, 100), speed('T4', 25)];
   const T4 = { sku: 'example.t4', replicas: 8 };
 
   it('boot anew under every replica, at their own price and speed', () => {
@@ -325,7 +334,7 @@ describe('other machines', () => {
     expect(refused(T4, { performance, gpusPerReplica: 2 })).toBe(true);
     expect(refused(T4, { performance: performance.slice(0, 1) })).toBe(true);
     expect(refused(T4, { performance: performance.slice(1) })).toBe(true);
-    expect(refused(T4, { performance: [{ gpuModel: MODEL, unitsPerMinute: 0 }, performance[1]!] })).toBe(true);
+    expect(refused(T4, { performance: [speed(MODEL, 0), performance[1]!] })).toBe(true);
     expect(refused(T4, { performance: [] })).toBe(true);
     const everywhere = { ...offer('T4', 'on-demand', 1000), region: null };
     const anywhere = replayed({ performance }, undefined, { offersAt: () => [everywhere] });
