@@ -27,7 +27,7 @@ import ts from 'typescript';
 /** The percentage of mutants that is to be killed. */
 const AIM = 85;
 /** What of it each room has reached, and keeps. */
-const REACHED = { 'src/core': 85, 'src/policies': 85, 'src/planning': 70 };
+const REACHED = { 'src/core': 85, 'src/policies': 85, 'src/planning': 77 };
 const ROOMS = Object.keys(REACHED);
 /** Numbers that a command has learned: a test compares them with what it makes. */
 const LEARNED = 'src/planning/commitment/use-forecast-weights.ts';
