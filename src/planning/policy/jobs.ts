@@ -68,8 +68,7 @@ export class ReplayedJob {
         ? null
         : one.job.startedAt;
     return {
-      ...one,
-      ...(isRestored || this.place === null ? {} : hereAt(one, this.place)),
+      ...(isRestored || this.place === null ? one : hereAt(one, this.place)),
       term: (isRestored ? job.own : this.term) === SPOT ? 'spot' : 'on-demand',
       fleet: {
         ...known,

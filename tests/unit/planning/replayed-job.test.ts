@@ -186,6 +186,7 @@ describe('a change of a job', () => {
     const { one, isDone } = changed('MoveToOnDemand', there);
     expect(isDone).toBe(true);
     expect(viewOf(one, 1)).toMatchObject({ region: 'eu', provider: 'AWS', sku: 'x' });
+    expect(viewOf(one, 1)).not.toHaveProperty('zone');
     expect(viewOf(one, 1, true)).toMatchObject({ region: 'us-east-1', zone: 'us-east-1a' });
     one.runUntil(at(3));
     expect(one.cost).toBe(7 + 2 * 2);
