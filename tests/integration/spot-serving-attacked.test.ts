@@ -82,7 +82,8 @@ describe('a service that a document holds by itself', async () => {
     fewest.ready = Infinity;
     await pass(4);
     const { looks } = await explain(stores, POLICIES, 'default', 'asg/od', clock.at);
-    // What the deleted group served counts: the promise is not taken for broken, and the rest of the window does not run on demand.
+    // What the deleted group served counts: the promise is not taken for broken, and the rest of the window does not
+    // run on demand.
     const [, used, allowed] = /; (\d+) of the (\d+) replica-minutes/.exec(looks[0]?.saw.at(-1) ?? '') ?? [];
     expect(Number(used)).toBeLessThan(Number(allowed));
     expect(cloud.ready()).toBeGreaterThanOrEqual(2);

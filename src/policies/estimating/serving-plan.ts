@@ -180,7 +180,7 @@ function wantedSizes({ spot, onDemand }: ServingGroups, sizes: ServingSizes): Ma
   return wanted;
 }
 
-/** Where nothing can be planned: what is missing of the promised replicas is added on demand, and nothing taken away. */
+/** Where nothing can be planned: what is missing of the promised replicas is added on demand, nothing is taken away. */
 export function standInSizes(
   { spot, onDemand, unpriced }: ServingGroups,
   all: readonly WorkloadView[],

@@ -32,7 +32,8 @@ export async function servicePromise(
   const promises = promisesFor(action, documents, policies);
   if (promises.length === 0) return null;
   const [own] = await db.query<{ service: string | null }>(
-    `select body -> 'labels' ->> $4 as service from fleet_target where organisation = $1 and connection = $2 and target = $3`,
+    `select body -> 'labels' ->> $4 as service from fleet_target
+     where organisation = $1 and connection = $2 and target = $3`,
     [organisation, action.connection, action.target, WORKLOAD_LABELS.service],
   );
   const promised = promises
@@ -74,10 +75,14 @@ async function groupsOf(
   );
   // Under way, or done after the fleet was last read: what it changes may not be seen yet.
   const leaving = await db.query<{ target: string; replicas: number }>(
-    `select a.target, sum(greatest(0, (a.before #>> '{replicas,desired}')::int - (a.effect ->> 'replicas')::int))::float8 as replicas
-     from action a join fleet_target f on f.organisation = a.organisation and f.connection = a.connection and f.target = a.target
-     where a.organisation = $1 and f.team = $2 and f.body -> 'labels' ->> $3 = $4 and a.id <> $5 and a.effect ->> 'kind' = 'scale'
-       and (a.state in ('intended', 'applied') or (a.state in ('confirmed', 'measured') and a.confirmed_at >= f.seen_at))
+    `select a.target,
+       sum(greatest(0, (a.before #>> '{replicas,desired}')::int - (a.effect ->> 'replicas')::int))::float8 as replicas
+     from action a
+       join fleet_target f on f.organisation = a.organisation and f.connection = a.connection and f.target = a.target
+     where a.organisation = $1 and f.team = $2 and f.body -> 'labels' ->> $3 = $4 and a.id <> $5
+       and a.effect ->> 'kind' = 'scale'
+       and (a.state in ('intended', 'applied')
+         or (a.state in ('confirmed', 'measured') and a.confirmed_at >= f.seen_at))
      group by 1`,
     [...given, id],
   );

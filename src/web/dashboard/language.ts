@@ -41,7 +41,10 @@ export const reader = signal<Reader>(readerOf('en'));
 
 const formats = new Map<string, Intl.NumberFormat>();
 
-/** A format of numbers in the reader's form, made once; what rounds to nothing has no sign. @param key tells formats with other options apart */
+/**
+ * A format of numbers in the reader's form, made once; what rounds to nothing has no sign.
+ * @param key tells formats with other options apart
+ */
 export function numberFormat(key: string, options: Intl.NumberFormatOptions): Intl.NumberFormat {
   const { locale } = reader.value;
   const known = formats.get(`${locale} ${key}`);
