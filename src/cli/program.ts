@@ -13,6 +13,7 @@ import { documentOf, textOf, failureTextOf } from './failures.js';
 import { addListing } from './listing.js';
 import { Session } from './session.js';
 import { together } from './table.js';
+import { addVerbs } from './verbs.js';
 
 export type { CliContext, LocalBursar } from './context.js';
 
@@ -44,15 +45,20 @@ export async function run(argv: readonly string[], context: CliContext): Promise
   }
 }
 
+/** Of a verb the name alone: its arguments stand in its own help. */
+const subcommandTerm = (command: Command): string =>
+  command.parent?.parent === null ? command.name() : new Help().subcommandTerm(command);
+
 /** As commander says it, and whether a verb needs the option. */
 const optionDescription = (option: Option): string =>
   `${new Help().optionDescription(option)}${option.mandatory ? ' (required)' : ''}`;
 
 /**
  * The verbs as the command line has them: for `run`, and for the reference that is made of them.
- * @param argv where it names a verb, only the verbs of that verb's file are loaded
+ * @param argv where it names a verb, only the verbs of that verb's file are loaded; where it names none, no file. Null:
+ *   all of them are
  */
-export async function programOf(session: Session, argv: readonly string[] = []): Promise<Command> {
+export async function programOf(session: Session, argv: readonly string[] | null = null): Promise<Command> {
   const { stdout, stderr } = session.context;
   const program = new Command('bursar')
     .description('Keeps GPU cloud spending inside its budgets: meters, prices, allocates, budgets, recommends, proves.')
@@ -60,7 +66,7 @@ export async function programOf(session: Session, argv: readonly string[] = []):
     .option('--json', 'print exactly one JSON document on standard output')
     .helpOption('-h, --help', 'explain the verb')
     .helpCommand('help [verb]', 'explain a verb')
-    .configureHelp({ showGlobalOptions: true, helpWidth: 120, optionDescription })
+    .configureHelp({ showGlobalOptions: true, helpWidth: 120, optionDescription, subcommandTerm })
     .configureOutput({ writeOut: (text) => void stdout.write(text), writeErr: (text) => void stderr.write(text) })
     .showHelpAfterError('(bursar --help lists the verbs)')
     .exitOverride()
@@ -84,98 +90,6 @@ function refuseUnknown(verb: Command, subverb: Command): void {
     code: 'commander.unknownCommand',
     exitCode: 1,
   });
-}
-
-/** Adds the verbs of a file. */
-type Register = (program: Command, session: Session) => void;
-
-/** The verbs by what people come for, each with the file that it stands in. */
-const VERBS: Readonly<Record<string, Readonly<Record<string, () => Promise<{ register: Register }>>>>> = {
-  'Spend and budgets:': {
-    costs: () => import('./verbs/costs.js'),
-    budgets: () => import('./verbs/budgets.js'),
-    quote: () => import('./verbs/quote.js'),
-    reservations: () => import('./verbs/reservations.js'),
-    report: () => import('./verbs/report.js'),
-    'report-schedule': () => import('./verbs/report.js'),
-    reconcile: () => import('./verbs/reconcile.js'),
-    commitments: () => import('./verbs/bills.js'),
-    credits: () => import('./verbs/rates.js'),
-  },
-  'What runs:': {
-    fleet: () => import('./verbs/fleet.js'),
-    health: () => import('./verbs/fleet.js'),
-    anomalies: () => import('./verbs/fleet.js'),
-    leases: () => import('./verbs/leases.js'),
-    admissions: () => import('./verbs/admissions.js'),
-    throughput: () => import('./verbs/throughput.js'),
-  },
-  'Recommendations and actions:': {
-    recommend: () => import('./verbs/recommendations.js'),
-    explain: () => import('./verbs/explain.js'),
-    approve: () => import('./verbs/actions.js'),
-    reject: () => import('./verbs/actions.js'),
-    actions: () => import('./verbs/actions.js'),
-    rollback: () => import('./verbs/actions.js'),
-    savings: () => import('./verbs/savings.js'),
-    policies: () => import('./verbs/policies.js'),
-    limits: () => import('./verbs/actions.js'),
-    'stop-all': () => import('./verbs/actions.js'),
-    backtest: () => import('./verbs/backtest.js'),
-  },
-  'Alerts:': { alerts: () => import('./verbs/alerts.js'), mutes: () => import('./verbs/alerts.js') },
-  'Bills, usage and prices:': {
-    import: () => import('./verbs/imports.js'),
-    imports: () => import('./verbs/imports.js'),
-    rejects: () => import('./verbs/imports.js'),
-    deliveries: () => import('./verbs/bills.js'),
-    prices: () => import('./verbs/imports.js'),
-    fx: () => import('./verbs/rates.js'),
-    peak: () => import('./verbs/rates.js'),
-  },
-  'Budgets as code:': {
-    diff: () => import('./verbs/configuration.js'),
-    apply: () => import('./verbs/configuration.js'),
-    export: () => import('./verbs/configuration.js'),
-  },
-  'Teams and access:': {
-    teams: () => import('./verbs/teams.js'),
-    rules: () => import('./verbs/rules.js'),
-    keys: () => import('./verbs/keys.js'),
-    roles: () => import('./verbs/keys.js'),
-    sessions: () => import('./verbs/sessions.js'),
-    'slack-users': () => import('./verbs/slack-users.js'),
-    audit: () => import('./verbs/audit.js'),
-  },
-  'Running Bursar:': {
-    serve: () => import('./verbs/serve.js'),
-    migrate: () => import('./verbs/serve.js'),
-    restored: () => import('./verbs/serve.js'),
-    archive: () => import('./verbs/archive.js'),
-    doctor: () => import('./verbs/doctor.js'),
-    login: () => import('./verbs/sign-in.js'),
-    logout: () => import('./verbs/sign-in.js'),
-    whoami: () => import('./verbs/sign-in.js'),
-    open: () => import('./verbs/open.js'),
-    completion: () => import('./verbs/completion.js'),
-    mcp: () => import('./verbs/mcp.js'),
-  },
-};
-
-/** Adds the verbs of the file that has the one that `argv` names, or all: for help, and for a name that is none. */
-async function addVerbs(program: Command, session: Session, argv: readonly string[]): Promise<void> {
-  const verbs = Object.entries(VERBS).flatMap(([heading, files]) =>
-    Object.entries(files).map(([name, load]) => ({ heading, name, load })),
-  );
-  if (argv[0] === '--version' || argv[0] === '-V') return;
-  // The program's own flags take no value: the first word that is no flag is the verb.
-  const [first, second] = argv.filter((word) => !word.startsWith('-'));
-  const name = first === 'help' ? second : first;
-  const named = verbs.find((verb) => verb.name === name);
-  const loaded = await Promise.all((named === undefined ? verbs : [named]).map(({ load }) => load()));
-  for (const { register } of new Set(loaded)) register(program, session);
-  for (const { heading, name: verb } of verbs)
-    program.commands.find((command) => command.name() === verb)?.helpGroup(heading);
 }
 
 /** Of the package that this file belongs to: src/cli and dist/src/cli lie at different depths. */

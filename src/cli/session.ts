@@ -8,9 +8,7 @@ import { userInfo } from 'node:os';
 import { principalText } from '../core/actor.js';
 import { Failure } from '../core/errors.js';
 import { formatInstant } from '../core/time.js';
-import { Api } from './client/api.js';
-import { Client } from './client/client.js';
-import { HttpTransport } from './client/http.js';
+import type { Client } from './client/client.js';
 import { WHOLE, type CliContext, type LocalBursar, type Need } from './context.js';
 import { Progress } from './progress.js';
 import { NO_LISTING, untilInterrupted, type Listing } from './listing.js';
@@ -77,11 +75,16 @@ export class Session {
     return this.asked;
   }
 
+  /** Help and wrong use load no client. */
   private async open(): Promise<Client> {
+    const [{ Api }, { Client }] = await Promise.all([import('./client/api.js'), import('./client/client.js')]);
     const { remote, clock } = this.context;
     const { progress } = this;
     const parts = { clock, progress, note: (text: string): void => this.note(text) };
-    if (remote !== null) return new Client({ ...parts, api: new Api(new HttpTransport(remote)), local: null });
+    if (remote !== null) {
+      const { HttpTransport } = await import('./client/http.js');
+      return new Client({ ...parts, api: new Api(new HttpTransport(remote)), local: null });
+    }
     const local = await this.local();
     const { ask } = await local.api(userName(), (rows) => progress.show(`reading: ${grouped(rows)} rows`));
     return new Client({ ...parts, api: new Api({ name: 'this process', hasLog: false, ask }), local });

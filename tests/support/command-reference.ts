@@ -58,7 +58,7 @@ export async function commandReference(): Promise<string> {
   return [
     `# The command line\n\n${madeOf("the verbs' own help", 'tests/unit/docs/reference.test.ts')}\n`,
     `Every verb takes \`--json\` and then prints exactly one JSON document on standard output, failures included; everything else goes to standard error.\n`,
-    `\`\`\`\n${helpOf(program).trimEnd()}\n\`\`\`\n`,
+    `\`\`\`\n${helpOf(await programOf(new Session(context), [])).trimEnd()}\n\`\`\`\n`,
     ...sections(program, 'bursar'),
   ].join('\n');
 }

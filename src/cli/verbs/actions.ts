@@ -23,7 +23,6 @@ export function register(program: Command, session: Session): void {
 function addList(program: Command, session: Session): void {
   const actions = program
     .command('actions')
-    .description('List the actions, newest first; show one with its timeline and its proof.')
     .addHelpText('after', '\nExamples:\n  bursar actions --state proposed\n  bursar actions show act-0123456789abcdef');
 
   actions
@@ -51,9 +50,6 @@ function addList(program: Command, session: Session): void {
 function addDecisions(program: Command, session: Session): void {
   program
     .command('approve')
-    .description(
-      'Approve an action or a recommendation. The decision is recorded with your name; the guard still checks the action.',
-    )
     .argument('<id>', 'as recommend or actions lists it')
     .addHelpText(
       'after',
@@ -72,7 +68,6 @@ Examples:
 
   program
     .command('reject')
-    .description('Reject an action or a recommendation. The decision is recorded with your name.')
     .argument('<id>', 'as recommend or actions lists it')
     .option('--reason <reason>', 'why (only for an action)', '')
     .addHelpText('after', '\nExample:\n  bursar reject act-0123456789abcdef --reason "needed until Friday"')
@@ -83,7 +78,6 @@ Examples:
 
   program
     .command('rollback')
-    .description('Roll an action back: restore what it changed.')
     .argument('<id>', 'of the action')
     .option('--under-stop', 'also while the kill switch is on', false)
     .addHelpText(
@@ -131,7 +125,6 @@ function printDecision(session: Session, { recommendation, action }: Decision, s
 function addStopAll(program: Command, session: Session): void {
   program
     .command('stop-all')
-    .description('The kill switch: stop all actions until it is lifted. Actions approved before are refused.')
     .option('--team <team>', 'only this team and those below it')
     .option('--provider <provider>', 'only this provider, or one connection to it')
     .option('--reason <reason>', 'why, for the others', '')
@@ -169,12 +162,9 @@ function addStopAll(program: Command, session: Session): void {
 }
 
 function addLimits(program: Command, session: Session): void {
-  const limits = program
-    .command('limits')
-    .description('Show the limits of actions; set them for the organisation or for a team.')
-    .addHelpText(
-      'after',
-      `
+  const limits = program.command('limits').addHelpText(
+    'after',
+    `
 Both documents apply: of two limits the stricter one wins. An absent limit has its default; 0 allows none:
   gpusPerAction: 16
   gpusPerHour: 64
@@ -187,7 +177,7 @@ Both documents apply: of two limits the stricter one wins. An absent limit has i
 Examples:
   bursar limits
   bursar limits set limits.yaml --team research`,
-    );
+  );
 
   limits
     .command('show', { isDefault: true })

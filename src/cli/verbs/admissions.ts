@@ -15,7 +15,6 @@ interface AdmissionFlags {
 export function register(program: Command, session: Session): void {
   program
     .command('admissions')
-    .description('List launches that the admission webhook of Kubernetes refused or warned about, newest day first.')
     .option('--team <team>', 'only of this team')
     .option('--from <day>', 'first day', day)
     .option('--to <day>', 'the day after the last', day)

@@ -32,7 +32,6 @@ export function register(program: Command, session: Session): void {
 function addAlerts(program: Command, session: Session): void {
   const alerts = program
     .command('alerts')
-    .description('List alerts, newest first, or show one and where it went.')
     .argument('[alert]', 'show this one')
     .option('--team <team>', 'only of this team')
     .addOption(new Option('--kind <kind>', 'only of this kind').choices(ALERT_KINDS))
@@ -88,19 +87,16 @@ interface MuteFlags {
 
 /** A group of its own: what `alerts` takes for its list would be taken from its verbs. */
 function addMutes(program: Command, session: Session): void {
-  const mutes = program
-    .command('mutes')
-    .description('List the mutes; mute alerts for a while, or lift a mute.')
-    .addHelpText(
-      'after',
-      `
+  const mutes = program.command('mutes').addHelpText(
+    'after',
+    `
 Alerts that are made meanwhile are kept, but never sent, not even later.
 
 Examples:
   bursar mutes
   bursar mutes set --team research --until 2026-12-01T08:00:00Z --reason "a planned migration"
   bursar mutes lift mute-0123456789abcdef`,
-    );
+  );
   mutes
     .command('list', { isDefault: true })
     .description('List the current mutes.')

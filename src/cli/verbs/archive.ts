@@ -25,19 +25,16 @@ const words = ({ files, blocks, records, bytes }: Done, what: string): string =>
   `${what}: ${records} records of ${blocks} blocks, ${files} files, ${bytes} bytes.\n`;
 
 export function register(program: Command, session: Session): void {
-  const archive = program
-    .command('archive')
-    .description('Move raw records of old months to a folder or an object store, as Parquet, and read them back.')
-    .addHelpText(
-      'after',
-      `
+  const archive = program.command('archive').addHelpText(
+    'after',
+    `
 BURSAR_ARCHIVE names the folder, or s3://bucket/prefix. Costs, sums per hour and ids stay in the database.
 
 Examples:
   bursar archive run --older-than 13
   bursar archive list
   bursar archive restore 2025-03`,
-    );
+  );
 
   archive
     .command('run')

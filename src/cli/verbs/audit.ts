@@ -28,7 +28,6 @@ const moment = (text: string): string => formatInstant(instant(text));
 export function register(program: Command, session: Session): void {
   const audit = program
     .command('audit')
-    .description('List who did what; verify that the audit is unchanged; export it for a collector.')
     .addHelpText(
       'after',
       '\nExamples:\n  bursar audit --limit 20\n  bursar audit verify\n  bursar audit export --after 4711',

@@ -32,18 +32,15 @@ const PROBLEMS: Readonly<Record<BacktestProblem, () => Promise<RunBacktest>>> = 
 const THERE = async (): Promise<RunBacktest> => (await import('../policy-backtest.js')).runPolicyBacktestThere;
 
 export function register(program: Command, session: Session): void {
-  const backtest = program
-    .command('backtest')
-    .description('Run policies over recorded data, and compare them with the optimum that knows the future.')
-    .addHelpText(
-      'after',
-      `
+  const backtest = program.command('backtest').addHelpText(
+    'after',
+    `
 meanShare is the share of the optimum's saving that a policy captures: 1 is as good as knowing the future. Bursar's own
 policy is named bursar.
 
 Example:
   bursar backtest spot --traces us-west-2a.jsonl.gz --job-hours 48 --deadline-hours 52 60 72 --plot spot.svg`,
-    );
+  );
   addSpot(backtest, session);
   addSpotRegions(backtest, session);
   addSpotServing(backtest, session);

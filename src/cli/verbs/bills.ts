@@ -21,7 +21,6 @@ interface DeliveryFlags {
 export function register(program: Command, session: Session): void {
   program
     .command('deliveries')
-    .description('List open deliveries (bursar import --delivery), commit one or discard it.')
     .option('--commit <name>', 'import its files together, all of them or nothing, and close it')
     .option('--discard <name>', 'forget it and its files')
     .option('--strict', 'with --commit: refuse everything if a single row cannot be read')
@@ -57,7 +56,6 @@ Examples:
 
   program
     .command('commitments')
-    .description('Show how much of each commitment was used, and how much usage commitments covered, from bills.')
     .option('--from <day>', 'only charges that start on this UTC day or later', day)
     .option('--to <day>', 'exclusive', day)
     .addHelpText(

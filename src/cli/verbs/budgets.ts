@@ -56,7 +56,6 @@ const USUAL_THRESHOLDS: readonly Threshold[] = [
 export function register(program: Command, session: Session): void {
   const budgets = program
     .command('budgets')
-    .description('Show every budget: planned, spent, forecast, when it runs out; set or remove one.')
     .addHelpText(
       'after',
       '\nExamples:\n  bursar budgets\n  bursar budgets set vision-monthly --team vision --amount 12000 --threshold actual:0.8\n  bursar budgets remove vision-monthly',

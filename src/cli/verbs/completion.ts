@@ -41,7 +41,6 @@ complete -c bursar -a '(__bursar_complete)'
 export function register(program: Command, session: Session): void {
   program
     .command('completion')
-    .description('Print a script that lets a shell complete verbs, flags and their values.')
     .addArgument(new Argument('<shell>').choices(Object.keys(SCRIPTS)))
     .addHelpText(
       'after',

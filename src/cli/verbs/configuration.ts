@@ -27,7 +27,6 @@ const SOURCE = 'a folder of YAML files, or one file';
 export function register(program: Command, session: Session): void {
   program
     .command('diff')
-    .description('Show what a folder of YAML would change: teams, rules, peak, limits, budgets, policies, routes.')
     .requiredOption('-f, --file <path>', SOURCE)
     .option('--prune', 'also remove what a section of the folder does not name', false)
     .addHelpText(
@@ -48,7 +47,6 @@ Examples:
   addApply(program, session);
   program
     .command('export')
-    .description('Write the current configuration into a folder of YAML, one file per section.')
     .requiredOption('-f, --file <folder>', 'the folder; files of the same names are overwritten')
     .addHelpText('after', '\nExample:\n  bursar export -f bursar/')
     .action(async ({ file }: { file: string }) => {
@@ -62,7 +60,6 @@ Examples:
 function addApply(program: Command, session: Session): void {
   program
     .command('apply')
-    .description('Apply a folder of YAML: show the plan first, then apply all of it or nothing.')
     .requiredOption('-f, --file <path>', SOURCE)
     .option('--prune', 'also remove what a section of the folder does not name', false)
     .option('--yes', 'do not ask', false)

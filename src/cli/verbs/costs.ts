@@ -28,7 +28,6 @@ interface CostFlags {
 export function register(program: Command, session: Session): void {
   program
     .command('costs')
-    .description('Show what was spent.')
     .option('--from <time>', 'from this day on: 2026-10-01, 2026-10')
     .option('--to <time>', 'before this day')
     .option('--zone <zone>', 'time zone of the days and months, such as Europe/Berlin; by whole hours of UTC', 'UTC')

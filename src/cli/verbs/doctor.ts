@@ -16,7 +16,6 @@ const ANSWER_SECONDS = 20;
 export function register(program: Command, session: Session): void {
   program
     .command('doctor')
-    .description('Check this installation, and say how to fix each problem.')
     .addOption(
       new Option('--wait <seconds>', 'longest wait for an answer of a provider, a source or a channel')
         .argParser(count)

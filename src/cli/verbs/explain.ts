@@ -9,9 +9,6 @@ import { paragraph, printable } from '../table.js';
 export function register(program: Command, session: Session): void {
   program
     .command('explain <target>')
-    .description(
-      'Explain how every policy judges a target, a team or a budget: what it saw, and what would make it act.',
-    )
     .addHelpText(
       'after',
       `

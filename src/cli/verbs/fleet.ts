@@ -19,7 +19,6 @@ interface FleetFlags {
 export function register(program: Command, session: Session): void {
   program
     .command('fleet')
-    .description('List what runs at the providers, as last seen, with the age and completeness of each reading.')
     .option('--team <team>', 'only of this team')
     .option('--connection <name>', 'only of this connection')
     .addOption(new Option('--kind <kind>', 'only of this kind').choices([...TARGET_KINDS]))
@@ -45,7 +44,6 @@ Examples:
 
   program
     .command('health')
-    .description('List what was found about the health of GPUs, newest first, and the sources of the evidence.')
     .option('--team <team>', 'only of this team')
     .addOption(new Option('--status <status>', 'open or cleared ones').choices(['open', 'cleared']).default('open'))
     .option('--limit <n>', 'at most this many', count, 100)
@@ -62,7 +60,6 @@ Examples:
 
   program
     .command('anomalies')
-    .description('List unusual spend and unusual prices, newest first.')
     .option('--team <team>', 'only the spend of this team')
     .option('--limit <n>', 'at most this many', count, 100)
     .addHelpText('after', '\nExample:\n  bursar anomalies --team research')

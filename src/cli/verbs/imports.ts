@@ -28,7 +28,6 @@ export function register(program: Command, session: Session): void {
   filesVerb(program, 'import', 'auto, focus, aws-cur, azure-ea, oci, cloudevents, bursar, ...', USAGE_FORMATS)
     .option('--replace', 'replace the same bill of another source')
     .option('--delivery <name>', 'keep the files aside until the delivery is committed: bursar deliveries')
-    .description('Import bills and metered usage, price and allocate them, and evaluate the budgets.')
     .addHelpText(
       'after',
       `
@@ -58,7 +57,6 @@ Example:
     });
 
   const prices = filesVerb(program, 'prices', 'auto, or the name of a price format', PRICE_FORMATS)
-    .description('Import price lists, and price again the usage that they affect.')
     .addHelpText(
       'after',
       `
@@ -155,7 +153,6 @@ const requestOf = (
 function addLists(program: Command, session: Session): void {
   const imports = program
     .command('imports')
-    .description('List the imports, newest first; undo one.')
     .option('--limit <n>', 'at most this many', count, MOST_LISTED)
     .addHelpText('after', '\nExamples:\n  bursar imports --limit 10\n  bursar imports undo 12')
     .action(async ({ limit }: { limit: number }) => {
@@ -208,7 +205,6 @@ Example:
 function addRejects(program: Command, session: Session): void {
   program
     .command('rejects')
-    .description('List rows that could not be read: file, line, column, reason and the raw text.')
     .option('--import <id>', 'only of this import')
     .option('--limit <n>', 'at most this many', count, MOST_LISTED)
     .addHelpText('after', '\nExample:\n  bursar rejects --import 3')

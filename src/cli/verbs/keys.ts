@@ -67,7 +67,6 @@ export function register(program: Command, session: Session): void {
 function addKeys(program: Command, session: Session): void {
   const keys = program
     .command('keys')
-    .description('List the API keys; create, rotate or revoke one.')
     .addHelpText(
       'after',
       '\nExamples:\n  bursar keys\n  bursar keys create grafana --role viewer --team research\n  bursar keys create meter --scope usage:write --expires 90d --owner platform\n  bursar keys rotate 0a1b2c3d4e5f --overlap 24h\n  bursar keys revoke 0a1b2c3d4e5f',
@@ -165,7 +164,6 @@ function printKey(session: Session, key: CreatedKey): void {
 function addRoles(program: Command, session: Session): void {
   const roles = program
     .command('roles')
-    .description('List the roles; set or remove a custom one.')
     .addHelpText(
       'after',
       '\nExamples:\n  bursar roles\n  bursar roles set custom:buyer --scope read --scope approve\n  bursar roles remove custom:buyer',

@@ -17,12 +17,9 @@ interface GiveFlags {
 }
 
 export function register(program: Command, session: Session): void {
-  const leases = program
-    .command('leases')
-    .description('List the leases; give, renew or end one.')
-    .addHelpText(
-      'after',
-      `
+  const leases = program.command('leases').addHelpText(
+    'after',
+    `
 The policy "lease" tells the holder before the end, and releases what nobody renewed. Ending a lease stops no machine.
 
 Examples:
@@ -30,7 +27,7 @@ Examples:
   bursar leases give ada-1 --team research --target i-0abc --holder ada --until 2026-12-01
   bursar leases renew ada-1 --until 2027-01-01
   bursar leases end ada-1`,
-    );
+  );
 
   leases
     .command('list', { isDefault: true })

@@ -7,9 +7,6 @@ import { WrongUse } from '../usage-error.js';
 export function register(program: Command, session: Session): void {
   program
     .command('mcp')
-    .description(
-      'Serve a language model by the Model Context Protocol: its tools read, explain and plan, and change nothing.',
-    )
     .addHelpText(
       'after',
       `

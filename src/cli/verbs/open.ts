@@ -40,7 +40,6 @@ const PLACES: Readonly<Partial<Record<DashboardPage, (id: string) => string>>> =
 export function register(program: Command, session: Session): void {
   program
     .command('open')
-    .description('Open the page of a thing in the browser.')
     .addArgument(
       completedBy(
         new Argument(

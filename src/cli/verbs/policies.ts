@@ -9,12 +9,9 @@ import { readStructured } from '../structured-file.js';
 import { printable, table } from '../table.js';
 
 export function register(program: Command, session: Session): void {
-  const policies = program
-    .command('policies')
-    .description('List the policies and the current documents; check, apply, pause and resume one.')
-    .addHelpText(
-      'after',
-      `
+  const policies = program.command('policies').addHelpText(
+    'after',
+    `
 A document says which policy applies to which teams, and how far it may go:
   name: research-brake
   policy: budget-brake
@@ -29,7 +26,7 @@ Examples:
   bursar policies validate brake.yaml
   bursar policies apply brake.yaml
   bursar policies pause research-brake`,
-    );
+  );
 
   policies
     .command('list', { isDefault: true })

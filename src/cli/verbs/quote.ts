@@ -43,9 +43,6 @@ interface QuoteFlags {
 export function register(program: Command, session: Session): void {
   program
     .command('quote')
-    .description(
-      'Quote what GPUs for a number of hours would cost, whether the budgets cover it, and what the alternatives are.',
-    )
     .option('--provider <name>', 'aws, google cloud, alibaba cloud, ... (required: a quote asks one provider)')
     .requiredOption('--sku <sku>', 'an instance type, or a GPU model: the cheapest SKU with it')
     .requiredOption('--gpus <n>', 'GPUs, not instances', aboveZero)

@@ -17,12 +17,9 @@ export function register(program: Command, session: Session): void {
 }
 
 function addFx(program: Command, session: Session): void {
-  const fx = program
-    .command('fx')
-    .description('List the exchange rates; add or correct some.')
-    .addHelpText(
-      'after',
-      `
+  const fx = program.command('fx').addHelpText(
+    'after',
+    `
 A rate says how many units of a currency one USD was on a day (UTC); it holds until the next one of its currency. A file is
 CSV, or a JSON list of the same:
   day,currency,per_usd
@@ -32,7 +29,7 @@ CSV, or a JSON list of the same:
 Examples:
   bursar fx list --currency EUR
   bursar fx set rates.csv`,
-    );
+  );
 
   fx.command('list', { isDefault: true })
     .description('List the exchange rates by day.')
@@ -67,12 +64,9 @@ Examples:
 }
 
 function addPeak(program: Command, session: Session): void {
-  const peak = program
-    .command('peak')
-    .description('Show the peak schedule; set another.')
-    .addHelpText(
-      'after',
-      `
+  const peak = program.command('peak').addHelpText(
+    'after',
+    `
 The factor multiplies what Bursar itself prices (GPUs, storage, network), hour by hour; it never changes what a bill
 states. The first rule that matches applies; if none does, the factor is 1. A file holds a list of rules in YAML or
 JSON; [] removes the schedule:
@@ -82,7 +76,7 @@ JSON; [] removes the schedule:
 Examples:
   bursar peak show
   bursar peak set peak.yaml`,
-    );
+  );
 
   peak
     .command('show', { isDefault: true })
@@ -108,12 +102,9 @@ Examples:
 }
 
 function addCredits(program: Command, session: Session): void {
-  const credits = program
-    .command('credits')
-    .description('Show the granted credits and what is left of each; set others.')
-    .addHelpText(
-      'after',
-      `
+  const credits = program.command('credits').addHelpText(
+    'after',
+    `
 Promotional grants and free tiers reduce what Bursar itself prices, day by day, as separate negative cost lines. A
 budget counts them only if it says includeCredits: true. A bill's own credits come with the bill and do not belong
 here. A file holds a list in YAML or JSON; [] removes them all:
@@ -123,7 +114,7 @@ here. A file holds a list in YAML or JSON; [] removes them all:
 Examples:
   bursar credits show
   bursar credits set credits.yaml`,
-    );
+  );
 
   credits
     .command('show', { isDefault: true })

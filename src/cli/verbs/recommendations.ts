@@ -9,7 +9,6 @@ import { estimate, money, printable, table, together, type Cell, type Title } fr
 export function register(program: Command, session: Session): void {
   program
     .command('recommend')
-    .description('List the open recommendations with what each would save, and on what evidence.')
     .option('--team <team>', 'only of this team')
     .addOption(
       new Option('--status <status>', 'other than the open ones')

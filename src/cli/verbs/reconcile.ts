@@ -23,7 +23,6 @@ interface Flags {
 export function register(program: Command, session: Session): void {
   program
     .command('reconcile')
-    .description('Show how bills differ from accruals, per team, SKU and day, and the rates learned from them.')
     .option('--month <month>', 'only of this bill month, such as 2026-10')
     .option('--team <team>', 'only of this team')
     .option('--rates', 'show the rates learned from closed bills, and whether they are trusted')

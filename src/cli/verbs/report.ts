@@ -27,9 +27,6 @@ export function register(program: Command, session: Session): void {
 function addMake(program: Command, session: Session): void {
   program
     .command('report')
-    .description(
-      "Make a team's report of a month: spend against budget, why it changed, savings proven and left, what is next.",
-    )
     .requiredOption('--team <team>', 'team of the report; the teams below it count too')
     .requiredOption('--month <month>', 'such as 2026-10')
     .addOption(
@@ -73,19 +70,16 @@ Examples:
 }
 
 function addSchedule(program: Command, session: Session): void {
-  const schedule = program
-    .command('report-schedule')
-    .description('Show when monthly reports are made and sent; set another time.')
-    .addHelpText(
-      'after',
-      `
+  const schedule = program.command('report-schedule').addHelpText(
+    'after',
+    `
 The report of a month is made on a day of the following month, at an hour of the team's own zone. Late usage and bills
 come in the first days: an earlier report may lack them. It goes where the alert routes of the kind digest say.
 
 Examples:
   bursar report-schedule show
   bursar report-schedule set --day 6 --hour 9`,
-    );
+  );
 
   schedule
     .command('show', { isDefault: true })

@@ -27,9 +27,7 @@ export function reservationText({
 }
 
 export function register(program: Command, session: Session): void {
-  const group = program
-    .command('reservations')
-    .description('List the budget that is reserved for future runs; release a reservation.');
+  const group = program.command('reservations');
   group
     .command('list', { isDefault: true })
     .description('List reservations, newest first')

@@ -8,12 +8,9 @@ import type { Session } from '../session.js';
 import { shortAmount, table } from '../table.js';
 
 export function register(program: Command, session: Session): void {
-  const rules = program
-    .command('rules')
-    .description('List the allocation rules; preview or set others.')
-    .addHelpText(
-      'after',
-      `
+  const rules = program.command('rules').addHelpText(
+    'after',
+    `
 A file holds a list of rules, or { "rules": [...] }; the first rule that matches a line assigns it, and a line without
 a match is unallocated:
   - match: { namespace: "ml-*" }
@@ -25,7 +22,7 @@ Examples:
   bursar rules
   bursar rules preview rules.yaml
   bursar rules set rules.yaml`,
-    );
+  );
 
   rules
     .command('list', { isDefault: true })

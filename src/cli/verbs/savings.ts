@@ -9,7 +9,6 @@ import { estimate, money, shortAmount, table, type Cell, type DrawnCell, type Ti
 export function register(program: Command, session: Session): void {
   program
     .command('savings')
-    .description('Show the ledger of savings, each measured against what would have happened otherwise.')
     .argument('[action]', 'show this one, hour by hour')
     .option('--team <team>', 'only of this team')
     .addHelpText(

@@ -9,7 +9,6 @@ import { userName, type Session } from '../session.js';
 export function register(program: Command, session: Session): void {
   program
     .command('serve')
-    .description('Run Bursar: the API, the line, or both, until it is told to stop.')
     .addOption(new Option('--role <role>', 'what this process does').choices(ROLES_OF_SERVE).default('all'))
     .addHelpText(
       'after',
@@ -28,7 +27,6 @@ Example:
 
   program
     .command('migrate')
-    .description('Bring the database to this version of the schema.')
     .addHelpText(
       'after',
       `
@@ -49,9 +47,6 @@ Example:
 function addRestored(program: Command, session: Session): void {
   program
     .command('restored')
-    .description(
-      'Tell Bursar that the database was restored to an earlier time: actions stop until a person lifts the kill switch.',
-    )
     .addHelpText(
       'after',
       `

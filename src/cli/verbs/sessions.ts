@@ -16,7 +16,6 @@ const OF = ['--of <who>', 'only of this user or key: user:ada, or key:0a1b2c3d4e
 export function register(program: Command, session: Session): void {
   const sessions = program
     .command('sessions')
-    .description('List who is signed in to the dashboard; end one session, or all sessions of somebody.')
     .addHelpText(
       'after',
       '\nExamples:\n  bursar sessions\n  bursar sessions end 0a1b2c3d4e5f6071\n  bursar sessions end --of user:ada',

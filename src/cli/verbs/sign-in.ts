@@ -18,7 +18,6 @@ const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 export function register(program: Command, session: Session): void {
   program
     .command('login')
-    .description('Sign in to a server with a key: the verbs go to it from now on.')
     .argument('<url>', 'of the server: https://bursar.example.com', address)
     .addHelpText(
       'after',
@@ -36,7 +35,6 @@ Examples:
 
   program
     .command('logout')
-    .description('Forget the key of a server. The key itself stays valid: bursar keys revoke ends it.')
     .argument('[url]', 'of the server (default: the one that the verbs go to)', address)
     .addHelpText('after', '\nExample:\n  bursar logout')
     .action((given: string | undefined) => {
@@ -51,7 +49,6 @@ Examples:
 
   program
     .command('whoami')
-    .description('Say which server the verbs go to, and as whom.')
     .addHelpText('after', '\nExample:\n  bursar whoami')
     .action(async () => {
       const { remote, environment } = session.context;

@@ -11,17 +11,14 @@ import { printable, table } from '../table.js';
 const IDS = 'as Slack tells somebody who is not connected, such as';
 
 export function register(program: Command, session: Session): void {
-  const users = program
-    .command('slack-users')
-    .description('List the people of Slack with the key whose rights each has; connect or disconnect one.')
-    .addHelpText(
-      'after',
-      `
+  const users = program.command('slack-users').addHelpText(
+    'after',
+    `
 Examples:
   bursar slack-users
   bursar slack-users connect T0123ABCD U0123ABCD --key 5fad338c300e
   bursar slack-users disconnect T0123ABCD U0123ABCD`,
-    );
+  );
   users
     .command('list', { isDefault: true })
     .description('List the people of Slack who are connected.')

@@ -17,7 +17,6 @@ interface TeamFlags {
 export function register(program: Command, session: Session): void {
   const teams = program
     .command('teams')
-    .description('List the teams; set or remove one.')
     .addHelpText(
       'after',
       '\nExamples:\n  bursar teams\n  bursar teams set vision --parent research --zone Europe/Berlin --currency EUR\n  bursar teams remove vision',

@@ -28,12 +28,9 @@ interface PredictFlags {
 }
 
 export function register(program: Command, session: Session): void {
-  const throughput = program
-    .command('throughput')
-    .description('List measured throughputs; add, remove or predict one.')
-    .addHelpText(
-      'after',
-      `
+  const throughput = program.command('throughput').addHelpText(
+    'after',
+    `
 From the measurements, policies estimate other GPUs (mix) and backtests estimate other sizes of a job (ramp), for
 workloads whose label bursar.io/model names the model.
 
@@ -41,7 +38,7 @@ Examples:
   bursar throughput --team research
   bursar throughput add measured.jsonl --team research
   bursar throughput predict --team research --model resnet50 --gpu H100 --gpus 8 --batch 512 --samples 1.2e8`,
-    );
+  );
 
   throughput
     .command('list', { isDefault: true })
