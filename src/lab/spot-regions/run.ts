@@ -1,6 +1,6 @@
 /**
- * `bursar backtest spot-regions`: reads recordings of spot in many zones, cuts windows, hands them to the comparison
- * and returns its report.
+ * `bursar backtest spot-regions`: the terms of the job, the windows of a recording, the report of their comparison, and
+ * the file of decisions.
  *
  * It computes nothing and prints nothing.
  */
@@ -12,16 +12,7 @@ import { SPOT, ON_DEMAND } from '../../planning/spot-regions/problem.js';
 import type { RegionsStep } from '../../planning/spot-regions/simulate.js';
 import { compareRegions, POLICIES, type RegionsCase, type RegionsResult } from './compare.js';
 import type { ZoneRecording } from './recordings.js';
-import {
-  aligned,
-  chosenPolicies,
-  pastOf,
-  readRecordings,
-  refuse,
-  reportOf,
-  startsOf,
-  type RecordingOptions,
-} from './windows.js';
+import { pastOf, prepared, reportOf, type PricedZone, type RecordingOptions } from './windows.js';
 
 export interface SpotRegionsOptions extends RecordingOptions {
   readonly jobHours: number;
@@ -40,19 +31,16 @@ export type SpotRegionsReport = BacktestReport & RegionsResult;
 /** Runs the backtest. Throws `invalid` with every problem of every file and term. */
 export async function runSpotRegionsBacktest(options: SpotRegionsOptions): Promise<SpotRegionsReport> {
   const { decisions, pastEvery = 0 } = options;
-  const problems: Problem[] = [];
-  const { zones, before, lessons } = await readRecordings(options, problems);
-  const problem = problemOf(zones, options, problems);
-  aligned(zones, before, problems);
-  const starts = startsOf(zones, problem, options, problems);
-  const standard = POLICIES.filter((name) => !name.endsWith('-told'));
-  const policies = chosenPolicies(POLICIES, standard, options.policies, problems);
-  refuse(problems);
+  const { zones, before, problem, starts, ...taught } = await prepared(options, {
+    policies: POLICIES,
+    standard: POLICIES.filter((name) => !name.endsWith('-told')),
+    problemsOf: sharedRegions,
+    termsOf: (read) => problemOf(read, options),
+  });
   const comparison = {
     problem,
     cases: starts.map((start) => caseOf(zones, before, problem, start, pastEvery)),
-    lessons,
-    policies,
+    ...taught,
   };
   const file = decisions === undefined ? null : await opened(decisions);
   try {
@@ -76,16 +64,15 @@ async function opened(path: string): Promise<FileHandle> {
   }
 }
 
-/** The problem of the zones. Regions go by their name in the egress prices, which therefore one cloud must own. */
-function problemOf(zones: readonly ZoneRecording[], options: SpotRegionsOptions, problems: Problem[]): RegionsProblem {
-  for (const one of zones) {
-    if (one.onDemandPrice === null || one.spotPerHour === null)
-      problems.push({ path: one.zone, message: 'needs spot_price and on_demand_price' });
-    const twin = zones.find(({ region, cloud }) => region === one.region && cloud !== one.cloud);
-    if (twin !== undefined)
-      problems.push({ path: one.zone, message: `its region has the same name as one of ${twin.cloud}` });
-  }
-  refuse(problems);
+/** Regions go by their name in the egress prices, which therefore one cloud must own. */
+function sharedRegions(zones: readonly ZoneRecording[]): Problem[] {
+  return zones.flatMap(({ zone, region, cloud }) => {
+    const twin = zones.find((one) => one.region === region && one.cloud !== cloud);
+    return twin === undefined ? [] : [{ path: zone, message: `its region has the same name as one of ${twin.cloud}` }];
+  });
+}
+
+function problemOf(zones: readonly PricedZone[], options: SpotRegionsOptions): RegionsProblem {
   return regionsProblem({
     jobHours: options.jobHours,
     deadlineHours: options.deadlineHours,
@@ -96,7 +83,7 @@ function problemOf(zones: readonly ZoneRecording[], options: SpotRegionsOptions,
     zones: zones.map(({ zone, region, onDemandPrice, egressPerGb }) => ({
       name: zone,
       region,
-      onDemandPrice: onDemandPrice ?? NaN,
+      onDemandPrice,
       egressPerGb,
     })),
   });
@@ -104,7 +91,7 @@ function problemOf(zones: readonly ZoneRecording[], options: SpotRegionsOptions,
 
 /** The window at `start`, and what is known before it. */
 function caseOf(
-  zones: readonly ZoneRecording[],
+  zones: readonly PricedZone[],
   before: readonly ZoneRecording[],
   problem: RegionsProblem,
   start: number,
@@ -116,7 +103,7 @@ function caseOf(
     start,
     window: {
       available: zones.map(({ available }) => part(available)),
-      spotPerHour: zones.map(({ spotPerHour }) => part(spotPerHour ?? new Float64Array())),
+      spotPerHour: zones.map(({ spotPerHour }) => part(spotPerHour)),
     },
     pasts: zones.map((zone) => pastOf(zone, before, start, pastEvery)),
   };

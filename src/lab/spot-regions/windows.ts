@@ -1,5 +1,6 @@
 /**
- * What the backtests on recordings of many zones share: their options, what is read, the windows and the report.
+ * What the backtests on recordings of many zones share: their options, what is read and checked, the windows and the
+ * report.
  *
  * It compares nothing. The invariant: of the recording that a window is cut from, whichever file tells of it, nothing at
  * or after the window's start is learned from.
@@ -26,8 +27,55 @@ export interface RecordingOptions {
   readonly progress?: BacktestProgress;
 }
 
-/** What the options name. `lessons`: of other recordings than the traces. Throws `invalid` if a file cannot be read. */
-export async function readRecordings(
+/** A zone of the traces: its prices are known. */
+export type PricedZone = ZoneRecording & { readonly onDemandPrice: number; readonly spotPerHour: Float64Array };
+
+/** What differs between the backtests. */
+interface Backtested<Terms, Name extends string> {
+  readonly policies: readonly Name[];
+  /** Those that run where none are named. */
+  readonly standard: readonly Name[];
+  /** What the zones must be beyond having prices. */
+  readonly problemsOf?: (zones: readonly ZoneRecording[]) => readonly Problem[];
+  /** The problem of the zones. Throws `invalid` with every one of its terms that cannot be. */
+  readonly termsOf: (zones: readonly PricedZone[]) => Terms;
+}
+
+interface Prepared<Terms, Name extends string> {
+  readonly zones: readonly PricedZone[];
+  /** Earlier parts of the same recording. */
+  readonly before: readonly ZoneRecording[];
+  /** Of other recordings than the traces. */
+  readonly lessons: readonly Readings[];
+  readonly problem: Terms;
+  readonly starts: readonly number[];
+  readonly policies: readonly Name[];
+}
+
+/** What the options name. Throws `invalid` with every problem of every file and option. */
+export async function prepared<Terms extends { readonly ticks: number }, Name extends string>(
+  options: RecordingOptions,
+  { policies, standard, problemsOf, termsOf }: Backtested<Terms, Name>,
+): Promise<Prepared<Terms, Name>> {
+  const problems: Problem[] = [];
+  const { zones: read, before, lessons } = await readRecordings(options, problems);
+  for (const one of read)
+    if (!isPriced(one)) problems.push({ path: one.zone, message: 'needs spot_price and on_demand_price' });
+  problems.push(...(problemsOf?.(read) ?? []));
+  refuse(problems);
+  const zones = read.filter(isPriced);
+  const problem = termsOf(zones);
+  aligned(zones, before, problems);
+  const starts = startsOf(zones, problem, options, problems);
+  const chosen = chosenPolicies(policies, standard, options.policies, problems);
+  refuse(problems);
+  return { zones, before, lessons, problem, starts, policies: chosen };
+}
+
+const isPriced = (zone: ZoneRecording): zone is PricedZone => zone.onDemandPrice !== null && zone.spotPerHour !== null;
+
+/** Throws `invalid` if a file cannot be read. */
+async function readRecordings(
   { traces, past, train = [], gang = 1, zones: named }: RecordingOptions,
   problems: Problem[],
 ): Promise<{ zones: ZoneRecording[]; before: ZoneRecording[]; lessons: Readings[] }> {
@@ -41,7 +89,7 @@ export async function readRecordings(
   return { zones, before, lessons: lessons.map(({ tickSeconds, available: states }) => ({ tickSeconds, states })) };
 }
 
-export function refuse(problems: readonly Problem[]): void {
+function refuse(problems: readonly Problem[]): void {
   if (problems.length > 0) throw invalid('the recordings cannot be used', problems);
 }
 
@@ -57,7 +105,7 @@ function chosenZones(
 }
 
 /** The policies that are named, in the order of all; where none are, the standard ones. */
-export function chosenPolicies<Name extends string>(
+function chosenPolicies<Name extends string>(
   all: readonly Name[],
   standard: readonly Name[],
   named: readonly string[] | undefined,
@@ -70,7 +118,7 @@ export function chosenPolicies<Name extends string>(
 }
 
 /** All zones of the traces cover the same ticks; the past has the same tick. */
-export function aligned(zones: readonly ZoneRecording[], past: readonly ZoneRecording[], problems: Problem[]): void {
+function aligned(zones: readonly ZoneRecording[], past: readonly ZoneRecording[], problems: Problem[]): void {
   const [first] = zones;
   if (first === undefined) return;
   for (const { zone, tickSeconds, firstTick, available } of zones) {
@@ -84,7 +132,7 @@ export function aligned(zones: readonly ZoneRecording[], past: readonly ZoneReco
       problems.push({ path: zone, message: 'its past has another gap_seconds than the traces' });
 }
 
-export function startsOf(
+function startsOf(
   zones: readonly ZoneRecording[],
   { ticks }: { readonly ticks: number },
   { starts, windows = 12 }: RecordingOptions,
