@@ -29,8 +29,9 @@ const WAIT_MS = 2000;
 class Overtaken extends Error {}
 
 type Outcome = FinishedBacktest | { readonly error: BacktestError };
+type Needed = Parameters<typeof readHistory>[0] & Parameters<typeof vouch>[0] & Pick<Stores, 'backtests' | 'reading'>;
 
-export function backtestStage(stores: Stores, policies: readonly Policy[]): Stage {
+export function backtestStage(stores: Needed, policies: readonly Policy[]): Stage {
   let isRunning = false;
   const apart: ApartWork = async ({ organisation, partition, key, now }) => {
     if (isRunning) return async (_, at) => [{ stage: RUN_BACKTEST, partition, key, notBefore: at + WAIT_MS }];
@@ -78,7 +79,7 @@ interface Run {
 }
 
 /** The report, or the faults of the order. @throws Overtaken, failures that may pass, and bugs. */
-async function outcomeOf(stores: Stores, policies: readonly Policy[], run: Run): Promise<Outcome> {
+async function outcomeOf(stores: Needed, policies: readonly Policy[], run: Run): Promise<Outcome> {
   const {
     organisation,
     begun: { document, teams: asked, from, to },
@@ -108,7 +109,7 @@ function policyOf(policies: readonly Policy[], { document }: Pick<BegunBacktest,
 }
 
 /** Rests after a stretch of work, and notes now and then how far it is. */
-function stepper({ db, backtests }: Stores, { organisation, id, begun }: Run): (share: number) => Promise<void> | void {
+function stepper({ db, backtests }: Needed, { organisation, id, begun }: Run): (share: number) => Promise<void> | void {
   let [restedAt, notedAt] = [performance.now(), performance.now()];
   const pause = async (share: number): Promise<void> => {
     if (performance.now() - notedAt >= NOTE_MS) {

@@ -18,13 +18,11 @@ import { periodOf, parseDay, startOfLocalDay, DAY_MS, type Interval } from '../c
 import { forecastPeriodEnd } from '../planning/forecast/forecast.js';
 import { MAKE_ITEM } from '../store/alert/alerts.js';
 import { isBeingPriced, MOST_HELD_MS } from '../store/budget/being-priced.js';
-import { periodLabel, type BudgetStore } from '../store/budget/budgets.js';
+import { periodLabel } from '../store/budget/budgets.js';
 import { unnamedUsage } from '../store/budget/unnamed.js';
 import { unpricedOfBudget } from '../store/budget/unpriced.js';
 import type { Queryable, Transaction } from '../store/database.js';
-import type { OrganisationStore } from '../store/access/organisation.js';
-import type { PriceStore } from '../store/price/prices.js';
-import type { ReservationStore } from '../store/budget/reservations.js';
+import type { Stores } from '../store/stores.js';
 import type { WorkItem } from '../store/work.js';
 import { lastPart } from './keys.js';
 import type { Stage } from './stage.js';
@@ -35,20 +33,10 @@ const PUT_BACK_MS = 2000;
 const forecaster: Forecaster = (dailySpend, elapsedFractionOfDay, daysLeft) =>
   forecastPeriodEnd(dailySpend, elapsedFractionOfDay, daysLeft);
 
-interface Stores {
-  readonly organisations: OrganisationStore;
-  readonly prices: PriceStore;
-  readonly budgets: BudgetStore;
-  readonly reservations: ReservationStore;
-}
+type Needed = Pick<Stores, 'organisations' | 'prices' | 'budgets' | 'reservations'>;
 
-export function evaluateBudgetStage(
-  organisations: OrganisationStore,
-  prices: PriceStore,
-  budgets: BudgetStore,
-  reservations: ReservationStore,
-): Stage {
-  const stores: Stores = { organisations, prices, budgets, reservations };
+export function evaluateBudgetStage(stores: Needed): Stage {
+  const { organisations, prices, budgets } = stores;
   return {
     name: 'budget.weigh',
     most: 20,
@@ -100,7 +88,7 @@ interface Asked {
  * reservation of it expires next.
  */
 async function evaluatePeriod(
-  { budgets, reservations }: Stores,
+  { budgets, reservations }: Needed,
   tx: Transaction,
   organisation: string,
   { budget, teams, instant, period, asOf, now, fx }: Asked,
@@ -147,7 +135,7 @@ async function evaluatePeriod(
 export async function budgetItems(
   tx: Queryable,
   organisation: string,
-  budgets: BudgetStore,
+  budgets: Stores['budgets'],
   changed: readonly { team: string; days: readonly string[] }[],
 ): Promise<WorkItem[]> {
   const workItems = new Map<string, WorkItem>();

@@ -116,7 +116,7 @@ export function makeLine(
   notification: NotificationOptions = PLAIN_NOTIFICATIONS,
   collector: AuditCollector | null = null,
 ): readonly Stage[] {
-  const { organisations, raw, prices, costs, shares, credits, budgets, reservations, learnedRates, counting } = stores;
+  const { organisations, raw, prices, costs, shares, credits, budgets, learnedRates, counting } = stores;
   const line: readonly Stage[] = [
     sampleStage(stores, telemetry),
     packStage(stores),
@@ -132,7 +132,7 @@ export function makeLine(
     rollupStage(stores),
     shareStage(organisations, shares, credits, budgets, prices),
     creditStage(credits, budgets),
-    evaluateBudgetStage(organisations, prices, budgets, reservations),
+    evaluateBudgetStage(stores),
     recommendStage(stores, policies),
     answerStage(stores, channels, notification),
     followStage(stores),

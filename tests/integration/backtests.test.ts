@@ -240,7 +240,8 @@ describe('a backtest by the API', async () => {
     };
     try {
       const running = cli(lease(['a', 'b'], 'there'));
-      await expect.poll(async () => (await api.call('GET', '/v1/backtests')).text).toContain('"name":"there"');
+      const listed = async () => (await api.call('GET', '/v1/backtests')).text;
+      await expect.poll(listed, { timeout: 30_000 }).toContain('"name":"there"');
       await world.worker().drain();
       const { code, out, err } = await running;
       expect({ code, err }).toEqual({ code: 0, err: '' });

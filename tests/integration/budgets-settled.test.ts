@@ -119,7 +119,7 @@ describe('a budget beside a bill that has just come', () => {
     const { db, stores, clock } = bursar;
     const worker = () =>
       new Runner(db, stores.work, clock, [
-        evaluateBudgetStage(stores.organisations, stores.prices, stores.budgets, stores.reservations),
+        evaluateBudgetStage(stores),
       ]);
     const [first, second] = [worker(), worker()];
     const partition = { organisation: 'default', stage: 'budget.weigh', partition: 'b' };
