@@ -8,6 +8,7 @@
  * ready without them, and none while the state of a group is unknown.
  */
 import { z } from 'zod';
+import { own } from '../core/own.js';
 import { WORKLOAD_LABELS } from '../core/policy/fleet-workload.js';
 import {
   READY_REPLICAS,
@@ -82,7 +83,7 @@ interface Planned {
 const ofService = (view: PolicyView, { service }: Params): WorkloadView[] =>
   view.workloads.filter(({ partOf }) => partOf === service);
 
-function plan(view: PolicyView, given: Params): Planned | LeftAlone {
+function plan(view: PolicyView, given: Params, document: string | undefined): Planned | LeftAlone {
   const all = ofService(view, given);
   const groups = groupsOf(view, all, given);
   if (groups.onDemand.length + groups.unpriced.length === 0)
@@ -92,7 +93,8 @@ function plan(view: PolicyView, given: Params): Planned | LeftAlone {
       'a scaling group on demand with that label and its size',
     );
   const gone = view.goneReplicas?.[given.service] ?? [];
-  const served = servedOf([...all.flatMap(readyOf), ...gone], given.replicas, given.windowHours, view.asOf);
+  const since = own(view.documentsSince, document ?? '') ?? -Infinity;
+  const served = servedOf([...all.flatMap(readyOf), ...gone], given, since, view.asOf);
   const sizes = groups.onDemand.length * groups.spot.length === 0 ? '' : plannedSizes(groups, served, given, view.asOf);
   if (typeof sizes !== 'string') return { groups, served, sizes, unplanned: null };
   return { groups, served, sizes: standInSizes(groups, all, given), unplanned: unplannedBy(groups, given, sizes) };
@@ -299,8 +301,8 @@ function fewer(view: PolicyView, group: ServingGroup, size: number, planned: Pla
 const ORDER = (one: Proposal, groups: ServingGroups): number =>
   one.action === 'ScaleIn' ? 2 : groups.onDemand.some((group) => group.one.workload === one.target) ? 0 : 1;
 
-function evaluate(view: PolicyView, given: Params): Proposal[] {
-  const planned = plan(view, given);
+function evaluate(view: PolicyView, given: Params, document?: string): Proposal[] {
+  const planned = plan(view, given, document);
   if (isLeft(planned)) return [];
   return ofService(view, given)
     .map((one) => judge(view, one, planned, given))
@@ -351,8 +353,8 @@ export const policy: Policy<Params> = {
   params,
   promises: ({ service, replicas }) => ({ service, replicas }),
   evaluate,
-  explain: (view, given) => {
-    const planned = plan(view, given);
+  explain: (view, given, document) => {
+    const planned = plan(view, given, document);
     const all = ofService(view, given);
     const promise = isLeft(planned) ? [] : [sawPromise(planned, all, given)];
     return all.map((one) => explainTarget(one.workload, [...sawOf(one), ...promise], judge(view, one, planned, given)));

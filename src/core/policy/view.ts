@@ -325,6 +325,8 @@ export interface PolicyView {
   readonly spotMarkets: readonly SpotMarket[];
   /** Ready replicas of a service's groups that are gone by now, by the service; absent: none are known. */
   readonly goneReplicas?: Readonly<Record<string, readonly MinuteSeries[]>>;
+  /** When each policy document was last written or resumed, by its name; absent: no policy that is evaluated needs it. */
+  readonly documentsSince?: Readonly<Record<string, number>>;
   readonly leases: readonly LeaseView[];
   /** Absent: no evaluated policy uses them. */
   readonly instances?: readonly InstanceView[];

@@ -7,7 +7,7 @@
 import type { MinuteSeries } from '../../core/policy/policy.js';
 import { HOUR_MS, MINUTE_MS } from '../../core/time.js';
 
-/** A window of the promise: from its start, or from the first reading. */
+/** A window of the promise: from its start, from the first reading, or from the promise itself. */
 export interface Served {
   readonly from: number;
   readonly until: number;
@@ -19,13 +19,22 @@ export interface Served {
 const GAP_MINUTES = 15;
 
 /**
- * The window that runs: whole windows since 1970, the first from the first reading to the end of the next.
+ * The window that runs: whole windows since 1970, the first from the first reading to the end of the next. What was not
+ * served before it was promised is not missed.
  * @param series ready replicas of each group, those included that are gone by now
+ * @param since when the promise was made, changed or resumed; -Infinity: unknown
  */
-export function servedOf(series: readonly MinuteSeries[], replicas: number, windowHours: number, asOf: number): Served {
+export function servedOf(
+  series: readonly MinuteSeries[],
+  { replicas, windowHours }: { readonly replicas: number; readonly windowHours: number },
+  since: number,
+  asOf: number,
+): Served {
   const windowMs = windowHours * HOUR_MS;
   const start = Math.floor(asOf / windowMs) * windowMs;
-  const first = Math.min(Math.floor(asOf / MINUTE_MS) * MINUTE_MS, ...series.map(firstOf));
+  const now = Math.floor(asOf / MINUTE_MS) * MINUTE_MS;
+  const promised = Math.ceil(since / MINUTE_MS) * MINUTE_MS;
+  const first = Math.min(now, Math.max(promised, Math.min(...series.map(firstOf))));
   const isFirst = first > start;
   const from = isFirst ? first : start;
   const minutes = Math.floor((asOf - from) / MINUTE_MS);

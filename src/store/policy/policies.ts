@@ -61,6 +61,15 @@ const storedOf = ({ spec, paused, version, updated_at, updated_by, paused_at, pa
   pausedBy: paused_by,
 });
 
+/** When each document was last written or resumed, by its name. */
+export async function documentsSince(db: Queryable, organisation: string): Promise<Record<string, number>> {
+  const rows = await db.query<{ name: string; at: Date }>(
+    `select id as name, greatest(updated_at, paused_at) as at from policy where organisation = $1`,
+    [organisation],
+  );
+  return Object.fromEntries(rows.map(({ name, at }) => [name, at.getTime()]));
+}
+
 export class PolicyStore {
   /** The documents in force: by name, or the defaults if there is none. */
   async list(db: Queryable, organisation: string, policies: readonly Policy[]): Promise<StoredPolicy[]> {

@@ -33,6 +33,7 @@ import { ownPurchases } from '../action/own-purchases.js';
 import { ownEnds } from '../action/own-ends.js';
 import { ownStops } from '../action/own-stops.js';
 import type { Queryable } from '../database.js';
+import { documentsSince } from './policies.js';
 import { HealthFindingStore } from '../fleet/health-findings.js';
 import { JobUsage } from '../workload/job-usage.js';
 import { hourlyNanos, OfferBook, pricesOf } from '../price/offers.js';
@@ -126,9 +127,8 @@ export class ViewStore {
       ? await this.measurements.upTo(db, organisation, asOf)
       : [];
     // A service has served what its groups served that are gone by now.
-    const goneReplicas = workloads.some(({ partOf }) => partOf !== undefined)
-      ? await this.workloads.goneReplicas(db, organisation, team, asOf)
-      : {};
+    const hasService = workloads.some(({ partOf }) => partOf !== undefined);
+    const goneReplicas = hasService ? await this.workloads.goneReplicas(db, organisation, team, asOf) : {};
     const { offers } = this;
     return {
       organisation,
@@ -155,6 +155,7 @@ export class ViewStore {
       },
       spotMarkets: await this.workloads.spotMarkets(db, organisation, asOf),
       ...(Object.keys(goneReplicas).length === 0 ? {} : { goneReplicas }),
+      ...(hasService ? { documentsSince: await documentsSince(db, organisation) } : {}),
       leases: leases.map(({ provider, sku, region, gpuModel, ...lease }) => ({
         ...lease,
         hourlyNanos: hourlyNanos(prices, { provider, sku, region, gpuModel }, lease.gpus, currency, asOf),

@@ -21,7 +21,7 @@ import {
   steady,
   workload,
 } from '../../../src/policies/estimating/examples.js';
-import { servedOf } from '../../../src/policies/estimating/served.js';
+import { servedOf, type Served } from '../../../src/policies/estimating/served.js';
 import { policy } from '../../../src/policies/spot-serving.js';
 
 const ZONES = ['us-east-1a', 'us-east-1b', 'us-east-1c'];
@@ -285,38 +285,39 @@ describe('what was served of a promise', () => {
   const start = Math.floor(AS_OF / (WINDOW * HOUR_MS)) * WINDOW * HOUR_MS;
   const recorded = (values: readonly (number | null)[], from: number): MinuteSeries => ({ from, values });
   const at = (minute: number): number => start + minute * MINUTE_MS;
+  const served = (series: readonly MinuteSeries[], replicas: number, asOf: number, since = -Infinity): Served =>
+    servedOf(series, { replicas, windowHours: WINDOW }, since, asOf);
 
   it('counts the minutes in which too few were ready, over all groups, and never better than they were read', () => {
     const groups = [recorded([2, 2, 2, 0, 1], at(-2)), recorded([1, 1, 1, 1, 1], at(-2))];
     // From the start of the window: 3, 1 and 2 of three.
-    expect(servedOf(groups, 3, WINDOW, at(3))).toEqual({ from: start, until: at(WINDOW * 60), unservedSeconds: 180 });
+    expect(served(groups, 3, at(3))).toEqual({ from: start, until: at(WINDOW * 60), unservedSeconds: 180 });
     // Between 3 and 1 the smaller counts; a minute that nobody read yet is as the last.
-    expect(servedOf([recorded([3, null, 1, null], at(0))], 3, WINDOW, at(4)).unservedSeconds).toBe((2 + 2 + 2) * 60);
+    expect(served([recorded([3, null, 1, null], at(0))], 3, at(4)).unservedSeconds).toBe((2 + 2 + 2) * 60);
   });
 
   it('takes a group for gone where nobody read it for longer than a quarter of an hour', () => {
     const gap = (length: number): number =>
-      servedOf([recorded([1, ...new Array<null>(length).fill(null), 1], at(0))], 1, WINDOW, at(length + 2))
-        .unservedSeconds;
+      served([recorded([1, ...new Array<null>(length).fill(null), 1], at(0))], 1, at(length + 2)).unservedSeconds;
     expect(gap(14)).toBe(0);
     expect(gap(15)).toBe(0);
     expect(gap(16)).toBe(16 * 60);
-    expect(servedOf([recorded([1], at(0))], 1, WINDOW, at(40)).unservedSeconds).toBe(39 * 60);
+    expect(served([recorded([1], at(0))], 1, at(40)).unservedSeconds).toBe(39 * 60);
   });
 
   it('begins with the first reading, and then with every window', () => {
-    expect(servedOf([recorded([1], at(60))], 1, WINDOW, at(61))).toMatchObject({
-      from: at(60),
-      until: at(2 * WINDOW * 60),
-    });
-    expect(servedOf([recorded([1], at(-60))], 1, WINDOW, at(61))).toMatchObject({
-      from: start,
-      until: at(WINDOW * 60),
-    });
-    expect(servedOf([], 1, WINDOW, at(61) + 5)).toEqual({
-      from: at(61),
-      until: at(2 * WINDOW * 60),
-      unservedSeconds: 0,
-    });
+    expect(served([recorded([1], at(60))], 1, at(61))).toMatchObject({ from: at(60), until: at(2 * WINDOW * 60) });
+    expect(served([recorded([1], at(-60))], 1, at(61))).toMatchObject({ from: start, until: at(WINDOW * 60) });
+    expect(served([], 1, at(61) + 5)).toEqual({ from: at(61), until: at(2 * WINDOW * 60), unservedSeconds: 0 });
+  });
+
+  it('misses nothing from before the promise was made, changed or resumed', () => {
+    const one = [recorded(new Array<number>(120).fill(1), at(-60))];
+    const until = at(2 * WINDOW * 60);
+    expect(served(one, 2, at(60)).unservedSeconds).toBe(60 * 60);
+    expect(served(one, 2, at(60), at(49) + 1)).toEqual({ from: at(50), until, unservedSeconds: 10 * 60 });
+    // A promise of an earlier window is missed from this one's start, and one of this minute not at all.
+    expect(served(one, 2, at(60), at(-30)).unservedSeconds).toBe(60 * 60);
+    expect(served(one, 2, at(60), at(60) + 5).unservedSeconds).toBe(0);
   });
 });
