@@ -7,6 +7,7 @@
 import {
   asksForOther,
   asUntouched,
+  isForPromise,
   newestEvidence,
   opensAgain,
   subjectOf,
@@ -20,7 +21,7 @@ import {
   type Action,
   type Reason,
 } from '../core/action/action.js';
-import { candidatesOf, isAsSevereAs } from '../core/policy/decision.js';
+import { candidatesOf, isAsSevereAs, sizedBy } from '../core/policy/decision.js';
 import type { Policy, PolicyView } from '../core/policy/policy.js';
 import type { Recommendation } from '../core/policy/recommendation.js';
 import type { HeldAction } from '../store/action/actions.js';
@@ -154,6 +155,7 @@ class Settling {
       [...newest.values()].map(({ id }) => id),
     );
     const obstacles = new Map<string, readonly Reason[]>();
+    const held = await this.held();
     for (const recommendation of wanted.filter(({ id }) => open.has(id))) {
       const last = newest.get(recommendation.id);
       if (last !== undefined && OPEN_STATES.includes(last.state)) continue;
@@ -163,7 +165,10 @@ class Settling {
           : mayAskAgain(last, recommendation, overtaken.get(last?.id ?? '') ?? null)
             ? await planOf(this.stores, this.tx, organisation, recommendation, now)
             : JUST_ENDED;
-      const hindrance = 'obstacle' in plan || recommendation.mode !== 'enforce' ? null : await this.hindrance(plan);
+      const hindrance =
+        'obstacle' in plan || recommendation.mode !== 'enforce'
+          ? null
+          : (this.brakeAgainst(held, recommendation, plan) ?? (await this.hindrance(plan)));
       obstacles.set(recommendation.id, hindrance === null ? obstaclesIn(plan) : [hindrance]);
       if ('obstacle' in plan || hindrance !== null) continue;
       const made = await proposeAction(this.stores, this.tx, organisation, {
@@ -197,6 +202,29 @@ class Settling {
       : { code: 'live-action', message: `the action ${live} is under way on ${effect.target}` };
   }
 
+  /** What a brake holds small is not made larger by another policy: each would undo the other, beyond the budget. */
+  private brakeAgainst(
+    held: readonly HeldAction[],
+    { action, policy }: Recommendation,
+    { connection, effect }: Pick<Extract<Plan, { readonly effect: unknown }>, 'connection' | 'effect'>,
+  ): Reason | null {
+    if (action !== 'ScaleOut' && action !== 'Start') return null;
+    const brake = held.find(
+      ({ action: one }) => one.connection === connection && one.target === effect.target && one.policy !== policy,
+    );
+    const document = brake?.action.document ?? null;
+    if (document === null || !this.evaluation.documents.some(({ name }) => name === document)) return null;
+    const { code, message } = sizedBy(document);
+    return { code, message };
+  }
+
+  /** What brakes have done and not taken back. */
+  private async held(): Promise<readonly HeldAction[]> {
+    const { organisation, team, policies } = this.evaluation;
+    const holding = policies.filter(({ holdsWhileProposed }) => holdsWhileProposed === true).map(({ name }) => name);
+    return holding.length === 0 ? [] : this.stores.actions.held(this.tx, organisation, team, holding);
+  }
+
   /** The document approves; a purchase only where its organisation has set a limit for purchases without approval. */
   private async enforce(action: Action, { id, document }: Recommendation): Promise<void> {
     const { organisation, team, now } = this.evaluation;
@@ -222,9 +250,8 @@ class Settling {
    * nothing of it changes.
    */
   async liftBrakes(): Promise<void> {
-    const { organisation, team, documents, policies, view, now } = this.evaluation;
-    const holding = policies.filter(({ holdsWhileProposed }) => holdsWhileProposed === true).map(({ name }) => name);
-    const held = holding.length === 0 ? [] : await this.stores.actions.held(this.tx, organisation, team, holding);
+    const { organisation, documents, policies, view, now } = this.evaluation;
+    const held = await this.held();
     for (const document of documents) {
       const own = held.filter(({ action }) => action.document === document.name && action.policy === document.policy);
       if (own.length === 0) continue;
@@ -269,6 +296,7 @@ function mayAskAgain(last: Action | undefined, recommendation: Recommendation, o
       hasLapsed: false,
       action: { endedAt: last.endedAt },
       asksForOther: asksForOther(last, recommendation),
+      isForPromise: isForPromise(recommendation),
       overtakenAt,
       refusedByReading: wasRefusedByReading(last),
     },

@@ -24,7 +24,7 @@ async function approveAll(world: World): Promise<void> {
 }
 
 describe('a service that people approve the steps of', async () => {
-  const world = await spotService('approve', { cooldownMinutes: 4 });
+  const world = await spotService('approve', { limits: { cooldownMinutes: 4 } });
   const { cloud, pass, sizes, stores, clock } = world;
 
   it('holds a scale-in back that the loss of spot has overtaken, and carries it out once spot has returned', async () => {

@@ -67,9 +67,21 @@ class SpotCloud extends MemoryCloud {
   }
 }
 
-export async function spotService(mode: PolicyMode, limits: LimitsDocument = {}) {
+interface World {
+  readonly limits?: LimitsDocument;
+  readonly policies?: readonly Policy[];
+  /** Replicas that the service begins with, all on demand. */
+  readonly begins?: number;
+  /** Applies the service's document at once. */
+  readonly isPromised?: boolean;
+}
+
+export async function spotService(
+  mode: PolicyMode,
+  { limits = {}, policies = POLICIES, begins = 2, isPromised = true }: World = {},
+) {
   const connections = new Map<string, ProviderConnection>();
-  const bursar = await testBursar({ now: START, connections, targets: new FleetStore(), policies: POLICIES });
+  const bursar = await testBursar({ now: START, connections, targets: new FleetStore(), policies });
   const { db, stores, clock, runner } = bursar;
   const cloud = new SpotCloud(() => clock.at);
   const labels = { team: 'research', 'bursar.io/service': 'chat' };
@@ -85,7 +97,7 @@ export async function spotService(mode: PolicyMode, limits: LimitsDocument = {})
   });
   cloud.add(
     ...ZONES.map((zone, at) => group(`spot-${'ab'[at]}`, 0, over(zone, 'spot'))),
-    group('od', 2, over(ZONES[0]!, 'on-demand')),
+    group('od', begins, over(ZONES[0]!, 'on-demand')),
   );
   connections.set('cloud', cloud);
   const schedule = new CollectingSchedule(stores, 'default', connections, COLLECTING_INTERVALS);
@@ -149,16 +161,14 @@ export async function spotService(mode: PolicyMode, limits: LimitsDocument = {})
         gpusPerHour: 512,
         ...limits,
       });
-      const document = {
-        name: 'chat',
-        policy: 'spot-serving',
-        teams: ['research'],
-        mode,
-        params: { service: 'chat', replicas: 2, historyDays: 2 },
-      };
-      await applied(stores, tx, POLICIES, document, START);
     });
+    if (isPromised) await promise();
   }
+  /** Applies a document of the service. */
+  const promise = (params: Readonly<Record<string, unknown>> = {}, name = 'chat'): Promise<void> =>
+    apply({ name, policy: 'spot-serving', mode, params: { service: 'chat', replicas: 2, historyDays: 2, ...params } });
+  const apply = (document: Readonly<Record<string, unknown>>): Promise<void> =>
+    db.transaction((tx) => applied(stores, tx, policies, { teams: ['research'], ...document }, clock.at));
   await begin();
-  return { ...bursar, cloud, pass, sizes, fewest };
+  return { ...bursar, policies, connections, cloud, pass, sizes, fewest, promise, apply };
 }

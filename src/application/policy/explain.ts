@@ -9,7 +9,16 @@
 import { own } from '../../core/own.js';
 import { opensAgainFrom, type Decided } from '../../core/action/acting.js';
 import type { Action } from '../../core/action/action.js';
-import { candidatesOf, endOf, heldSizes, holdersOf, type Candidate } from '../../core/policy/decision.js';
+import {
+  candidatesOf,
+  endOf,
+  heldSizes,
+  holdersOf,
+  promisedGroups,
+  promiserOf,
+  sizedBy,
+  type Candidate,
+} from '../../core/policy/decision.js';
 import { appliesTo, notRunFor, type PolicyDocument } from '../../core/policy/document.js';
 import type { LeftAlone, OwnEnd, TargetExplanation, Policy, PolicyView } from '../../core/policy/policy.js';
 import type { PolicyMode } from '../../core/policy/recommendation.js';
@@ -96,11 +105,13 @@ export async function explain(
     { needsInstances: true },
   );
   const all = await documents.list(db, organisation, policies);
-  const held = heldSizes(view, all, policies);
+  const running = all.filter(({ paused }) => !paused);
+  const held = heldSizes(view, running, policies);
+  const promised = promisedGroups(view, running, policies);
   const looks = [
     ...all
       .filter((one) => appliesTo(one, team))
-      .flatMap((document) => explanationsOf(document, view, policies, found.target, names, held)),
+      .flatMap((document) => explanationsOf(document, view, policies, found.target, names, { held, promised })),
     ...notRun(all, policies, team, found, sees),
   ];
   const explained = await stores.recommendations.evaluationOf(db, organisation, team);
@@ -245,7 +256,7 @@ function explanationsOf(
   policies: readonly Policy[],
   target: string,
   names: readonly string[] | null,
-  held: ReturnType<typeof heldSizes>,
+  others: { readonly held: ReturnType<typeof heldSizes>; readonly promised: ReturnType<typeof promisedGroups> },
 ): Omit<ExplainedPolicy, 'recommendation'>[] {
   const { name, policy: named, mode, paused } = document;
   const policy = policies.find((one) => one.name === named);
@@ -268,7 +279,9 @@ function explanationsOf(
   }
   const candidates = candidatesOf(view, [document], policies);
   const withheld = (one: Candidate): LeftAlone | null =>
-    endedBy(endOf(view, one)) ?? heldByOthers(holdersOf(held, one));
+    endedBy(endOf(view, one)) ??
+    heldByOthers(holdersOf(others.held, one)) ??
+    ownedBy(promiserOf(view, others.promised, one));
   const proposals = candidates.filter((one) => withheld(one) === null).map(({ proposal }) => proposal);
   const because = new Map(candidates.map((one) => [one.proposal.target, withheld(one)] as const));
   const explanations = (policy.explain?.(view, policy.params.parse(document.params), name) ?? []).filter((one) =>
@@ -343,6 +356,8 @@ const heldByOthers = (documents: readonly string[]): LeftAlone | null =>
         message: `its load needs fewer, but the metric that ${documents.join(', ')} follows keeps the size`,
         toAct: 'both loads low, and both measured',
       };
+
+const ownedBy = (document: string | null): LeftAlone | null => (document === null ? null : sizedBy(document));
 
 /** What a policy does to a group stands at the group. */
 function ofItsGroup(view: PolicyView, target: string): LeftAlone | null {

@@ -426,6 +426,8 @@ export interface Decided {
   readonly decidedAt?: number;
   /** Its newest action was done, and another number is proposed now (`asksForOther`). */
   readonly asksForOther?: boolean;
+  /** It is proposed for replicas that a service was promised (`isForPromise`). */
+  readonly isForPromise?: boolean;
   /**
    * Since its newest action its document has done something else to the target, or has taken that action back itself,
    * which was over then, in epoch milliseconds; absent or null: it has not.
@@ -463,8 +465,14 @@ export const asksForOther = (
   typeof change['replicas'] === 'number' &&
   change['replicas'] !== effect.replicas;
 
+/** Whether a recommendation asks for replicas that a document promises of a service. */
+export const isForPromise = ({ action, change }: Pick<Recommendation, 'action' | 'change'>): boolean =>
+  action === 'ScaleOut' && change['service'] !== undefined;
+
 /** After an action is over, or somebody has rejected it, the same is not asked for again sooner. */
 const REOPEN_AFTER_MS = 30 * MINUTE_MS;
+/** A promise does not wait so long for replicas that a cloud refused, or that somebody has taken away since. */
+const REOPEN_PROMISE_AFTER_MS = 5 * MINUTE_MS;
 /** After a refusal because of one reading, the next reading may propose the action again. */
 const READ_AGAIN_AFTER_MS = MINUTE_MS;
 
@@ -477,6 +485,7 @@ export function opensAgainFrom({
   action,
   decidedAt,
   asksForOther: isOther,
+  isForPromise: isPromised,
   overtakenAt = null,
   refusedByReading,
 }: Decided): number | null {
@@ -486,18 +495,19 @@ export function opensAgainFrom({
   if (isOther === true) return endedAt + 1;
   if (overtakenAt !== null) return overtakenAt + 1;
   if (refusedByReading === true) return endedAt + READ_AGAIN_AFTER_MS;
-  return Math.max(endedAt, decidedAt ?? -Infinity) + REOPEN_AFTER_MS;
+  const rest = isPromised === true ? REOPEN_PROMISE_AFTER_MS : REOPEN_AFTER_MS;
+  return Math.max(endedAt, decidedAt ?? -Infinity) + rest;
 }
 
 /**
  * Whether a decided recommendation that is proposed again is a new question. The rule: while its action is in progress,
- * it is not. After the action it is one when evidence from half an hour after the action's end proposes it. Another
- * number of replicas is one with the first evidence after the action, limited by the cooldown; so is a target that its
- * own document has changed back since (stopped, started by the calendar or by a lifted brake, and to be stopped again).
- * An action that was refused because of the last reading is one a minute later. A decision that led to no action
- * (rejected, or nothing could carry it out) stands until the situation has passed: one evaluation did not propose it,
- * and a later one does; after a rejection at least half an hour later. An evaluation without readings does not count as
- * passing.
+ * it is not. After the action it is one when evidence from half an hour after the action's end proposes it; five minutes
+ * where a service was promised the replicas. Another number of replicas is one with the first evidence after the action,
+ * limited by the cooldown; so is a target that its own document has changed back since (stopped, started by the calendar
+ * or by a lifted brake, and to be stopped again). An action that was refused because of the last reading is one a minute
+ * later. A decision that led to no action (rejected, or nothing could carry it out) stands until the situation has
+ * passed: one evaluation did not propose it, and a later one does; after a rejection at least half an hour later. An
+ * evaluation without readings does not count as passing.
  */
 export function opensAgain(decided: Decided, evidenceAt: number | null): boolean {
   const { status, hasLapsed, action, decidedAt } = decided;

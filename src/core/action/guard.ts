@@ -335,7 +335,8 @@ function aboutTeamFloor({ effect, seen, limits: { team }, teamFleet }: Sheltered
 
 /** What a service is promised. Replicas that were lost since the proposal may come back. */
 function aboutPromise({ action, seen, promise }: GuardFacts): GuardReason[] {
-  const kept = seen === null || promise === null ? null : replicasKept(action.effect, seen, promise);
+  const isOwn = action.document !== null && action.document === promise?.document;
+  const kept = seen === null || promise === null ? null : replicasKept(action.effect, seen, promise, isOwn);
   if (kept === null || promise === null || kept >= promise.replicas) return [];
   return [
     wait(

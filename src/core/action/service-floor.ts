@@ -1,6 +1,6 @@
 /**
  * The ready replicas that a document promises of a service, over all its groups: what no policy's action goes below,
- * however old the look that proposed it.
+ * however old the look that proposed it. While fewer are ready, none that boot are ended either.
  *
  * Pure. Only certain replicas count: of another group those that its last reading showed, less what actions under way
  * take out of it; a group that nobody has read lately counts none.
@@ -22,17 +22,22 @@ export interface ServicePromise {
 const servingReplicas = ({ replicas }: Pick<FleetTarget, 'replicas'>): number =>
   replicas === null ? 0 : Math.min(replicas.ready ?? 0, replicas.desired);
 
-/** Replicas that certainly serve after an effect; null: it takes none out of service. */
+/**
+ * Replicas that certainly serve after an effect; null: it takes none away.
+ * @param endsBooting whether those that boot may be ended: only the promise's own document knows which will never come
+ */
 export function replicasKept(
   effect: Effect,
   seen: FleetTarget,
   { groups, leaving }: Pick<ServicePromise, 'groups' | 'leaving'>,
+  endsBooting: boolean,
 ): number | null {
   const size = sizeAfter(effect, seen);
   const own = servingReplicas(seen);
+  const less = size === null ? 0 : Math.max(0, (seen.replicas?.desired ?? 0) - size);
   // Whether a cloud ends one that serves or one that boots is its own choice.
-  const cut = size === null ? 0 : Math.min(own, Math.max(0, (seen.replicas?.desired ?? 0) - size));
-  if (cut === 0) return null;
+  const cut = Math.min(own, less);
+  if (less === 0 || (cut === 0 && endsBooting)) return null;
   const others = groups.filter(({ target }) => target !== seen.target);
   return others.reduce(
     (sum, one) => sum + Math.max(0, servingReplicas(one) - (leaving.get(one.target) ?? 0)),

@@ -7,12 +7,20 @@
  * the document's priority, then the larger known saving (unknown is smallest), then the name. Losers stay on the winner
  * as `insteadOf`. A document in mode `observe` competes with no other: its proposals are kept with the status
  * `observed`. A group and one of its machines are never both changed, and a target that an action has ended is not
- * proposed again. This is the only path from policies to people: no saving beyond the spend passes it (claim.ts).
+ * proposed again. The groups of a promised service are left to the document that promises it, and to the brake. This is the only path from policies to people: no saving beyond the spend passes it (claim.ts).
  */
 import { own } from '../own.js';
 import { calibrationKey } from './calibration.js';
 import { withinSpend } from './claim.js';
-import { isWorthwhile, recommendationOf, type OwnEnd, type Policy, type PolicyView, type Proposal } from './policy.js';
+import {
+  isWorthwhile,
+  recommendationOf,
+  type LeftAlone,
+  type OwnEnd,
+  type Policy,
+  type PolicyView,
+  type Proposal,
+} from './policy.js';
 import { appliesTo, POLICY_MODES, type PolicyDocument } from './document.js';
 import type { Displaced, Recommendation, RecommendedAction } from './recommendation.js';
 
@@ -126,8 +134,9 @@ export function decide(
   policies: readonly Policy[],
 ): Decision[] {
   const held = heldSizes(view, documents, policies);
+  const promised = promisedGroups(view, documents, policies);
   const all = candidatesOf(view, documents, policies).filter(
-    (one) => holdersOf(held, one).length === 0 && endOf(view, one) === null,
+    (one) => holdersOf(held, one).length === 0 && endOf(view, one) === null && promiserOf(view, promised, one) === null,
   );
   const observed = all.filter(({ document }) => document.mode === 'observe');
   const { winners, losers } = withoutMembers(view, resolve(all.filter(({ document }) => document.mode !== 'observe')));
@@ -180,6 +189,62 @@ export const holdersOf = (
     ? (held.get(proposal.target) ?? []).filter((one) => strengthOf(one) >= strengthOf(document)).map(({ name }) => name)
     : [];
 
+/**
+ * The document that promises a service and may act for it, by each of the service's groups. Of several the one that may
+ * go furthest sizes them, then the one that promises most.
+ */
+export function promisedGroups(
+  { team, workloads }: PolicyView,
+  documents: readonly PolicyDocument[],
+  policies: readonly Policy[],
+): ReadonlyMap<string, PolicyDocument> {
+  const promises = promisesOf(team, documents, policies).toSorted(
+    (a, b) => strengthOf(b.document) - strengthOf(a.document) || b.replicas - a.replicas,
+  );
+  return new Map(
+    workloads.flatMap(({ workload, partOf }) => {
+      const [first] = promises.filter(({ service }) => service === partOf);
+      return first === undefined ? [] : [[workload, first.document]];
+    }),
+  );
+}
+
+/**
+ * What documents promise of services of a team. One that only observes or recommends keeps nobody else from acting.
+ * @param also the name of one that counts in any mode
+ */
+export const promisesOf = <D extends PolicyDocument>(
+  team: string,
+  documents: readonly D[],
+  policies: readonly Policy[],
+  also: string | null = null,
+): { readonly document: D; readonly service: string; readonly replicas: number }[] =>
+  documents
+    .filter((one) => appliesTo(one, team) && (one.mode === 'enforce' || one.mode === 'approve' || one.name === also))
+    .flatMap((document) => {
+      const policy = policies.find(({ name }) => name === document.policy);
+      const promise = policy?.promises?.(policy.params.parse(document.params));
+      return promise === undefined ? [] : [{ document, ...promise }];
+    });
+
+/** The name of another document that sizes a candidate's group; null: there is none, or the candidate goes before it. */
+export function promiserOf(
+  { observedTargets }: PolicyView,
+  promised: ReturnType<typeof promisedGroups>,
+  { document, policy, proposal: { action, target } }: Candidate,
+): string | null {
+  if (document.mode === 'observe' || policy.holdsWhileProposed === true || action === 'Replace') return null;
+  const promiser = promised.get(own(observedTargets, target)?.target ?? target)?.name ?? document.name;
+  return promiser === document.name ? null : promiser;
+}
+
+/** Why another document does not set a size. @param sizer the name of the one that does */
+export const sizedBy = (sizer: string): LeftAlone => ({
+  code: 'own-policy',
+  message: `${sizer} sets its size already, and two would undo each other`,
+  toAct: `the removal of ${sizer}`,
+});
+
 const SIZES: ReadonlySet<RecommendedAction> = new Set(['ScaleIn', 'ScaleOut']);
 
 /** Those that another of a load outvotes: it is carried out further or, as far as they, wants more replicas. */
@@ -207,7 +272,8 @@ const CHANGES_NOTHING: ReadonlySet<RecommendedAction> = new Set([
 
 /**
  * A group and one of its machines are never both changed. The group is changed instead of its machines, except for a
- * machine that has lost a GPU: that one is replaced, and the group is left unchanged meanwhile.
+ * machine that has lost a GPU: that one is replaced, and the group is left unchanged meanwhile, unless it gets more
+ * replicas of a promised service.
  */
 function withoutMembers(
   { observedTargets = {} }: PolicyView,
@@ -219,8 +285,9 @@ function withoutMembers(
   for (const member of changing) {
     const group = own(observedTargets, member.proposal.target)?.group ?? null;
     for (const over of group === null ? [] : changing.filter((one) => targetOf(one) === group))
-      if (member.proposal.action === 'Replace') lost.set(over, member);
-      else lost.set(member, over);
+      if (member.proposal.action !== 'Replace') lost.set(member, over);
+      // More replicas of a promised service do not wait for a repair.
+      else if (over.policy.promises === undefined || over.proposal.action !== 'ScaleOut') lost.set(over, member);
   }
   const displacedBy = new Map(losers);
   for (const [loser, winner] of lost) {

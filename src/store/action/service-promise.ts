@@ -5,7 +5,7 @@
 import type { Action } from '../../core/action/action.js';
 import type { ServicePromise } from '../../core/action/service-floor.js';
 import type { FleetTarget } from '../../core/fleet/fleet.js';
-import { appliesTo } from '../../core/policy/document.js';
+import { promisesOf } from '../../core/policy/decision.js';
 import { WORKLOAD_LABELS } from '../../core/policy/fleet-workload.js';
 import type { Policy } from '../../core/policy/policy.js';
 import { formatInstant, MINUTE_MS } from '../../core/time.js';
@@ -16,7 +16,6 @@ import type { StoredPolicy } from '../policy/policies.js';
 const FRESH_MS = 5 * MINUTE_MS;
 
 type Acting = Pick<Action, 'id' | 'team' | 'connection' | 'target' | 'policy' | 'document'>;
-type Promised = Pick<ServicePromise, 'document' | 'service' | 'replicas'>;
 
 /** Null: the target holds no replicas of a promised service, or its policy is a brake, which comes before a promise. */
 export async function servicePromise(
@@ -29,36 +28,21 @@ export async function servicePromise(
 ): Promise<ServicePromise | null> {
   if (policies.some(({ name, holdsWhileProposed }) => name === action.policy && holdsWhileProposed === true))
     return null;
-  const promises = promisesFor(action, documents, policies);
+  const running = documents.filter(({ paused }) => !paused);
+  const promises = promisesOf(action.team, running, policies, action.document);
   if (promises.length === 0) return null;
   const [own] = await db.query<{ service: string | null }>(
     `select body -> 'labels' ->> $4 as service from fleet_target
      where organisation = $1 and connection = $2 and target = $3`,
     [organisation, action.connection, action.target, WORKLOAD_LABELS.service],
   );
-  const promised = promises
+  const [promised] = promises
     .filter(({ service }) => service === own?.service)
-    .reduce<Promised | null>((most, one) => (most === null || one.replicas > most.replicas ? one : most), null);
-  if (promised === null) return null;
-  return { ...promised, ...(await groupsOf(db, organisation, action, promised.service, now)) };
+    .toSorted((a, b) => b.replicas - a.replicas);
+  if (promised === undefined) return null;
+  const { document, service, replicas } = promised;
+  return { document: document.name, service, replicas, ...(await groupsOf(db, organisation, action, service, now)) };
 }
-
-/** A document that only recommends keeps nobody else from acting. */
-const promisesFor = (
-  { team, document: own }: Acting,
-  documents: readonly StoredPolicy[],
-  policies: readonly Policy[],
-): Promised[] =>
-  documents
-    .filter(
-      (one) =>
-        appliesTo(one, team) && !one.paused && (one.mode === 'enforce' || one.mode === 'approve' || one.name === own),
-    )
-    .flatMap((one) => {
-      const policy = policies.find(({ name }) => name === one.policy);
-      const promise = policy?.promises?.(policy.params.parse(one.params));
-      return promise === undefined ? [] : [{ document: one.name, ...promise }];
-    });
 
 async function groupsOf(
   db: Queryable,

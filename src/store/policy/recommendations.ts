@@ -7,6 +7,7 @@
  */
 import {
   asksForOther,
+  isForPromise,
   newestEvidence,
   opensAgain,
   wasRefusedByReading,
@@ -191,7 +192,7 @@ export class RecommendationStore {
   async decided(
     db: Queryable,
     organisation: string,
-    made: readonly Pick<Recommendation, 'id' | 'change'>[],
+    made: readonly Pick<Recommendation, 'id' | 'action' | 'change'>[],
   ): Promise<Map<string, Decided>> {
     const rows = await db.query<{
       id: string;
@@ -225,6 +226,7 @@ export class RecommendationStore {
             status: undone === null ? status : 'rejected',
             hasLapsed: lapsed !== null && (undone === null || lapsed > undone),
             action: action === null ? null : { endedAt: ended?.getTime() ?? null },
+            isForPromise: isForPromise(found),
             overtakenAt: overtaken?.getTime() ?? null,
             ...(decided === null ? {} : { decidedAt: (undone ?? decided).getTime() }),
             ...(state === null || effect === null

@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import {
   asUntouched,
   effectOf,
+  isForPromise,
   followingEffect,
   newestEvidence,
   opensAgain,
@@ -514,6 +515,18 @@ describe('a decided question', () => {
       false,
     ],
     [
+      'more for a promise, from five minutes after it',
+      { status: 'approved', hasLapsed: false, action: { endedAt: T }, isForPromise: true },
+      T + 300_000,
+      true,
+    ],
+    [
+      'more for a promise, from too soon after',
+      { status: 'approved', hasLapsed: false, action: { endedAt: T }, isForPromise: true },
+      T + 299_999,
+      false,
+    ],
+    [
       'another number of replicas, with newer evidence',
       { status: 'approved', hasLapsed: false, action: { endedAt: T }, asksForOther: true },
       T + 1,
@@ -590,6 +603,12 @@ describe('a decided question', () => {
     ],
   ] as const)('%s', (_, decided, evidenceAt, again) => {
     expect(opensAgain(decided, evidenceAt)).toBe(again);
+  });
+
+  it('is for a promise only where more replicas of a service are asked for', () => {
+    expect(isForPromise({ action: 'ScaleOut', change: { replicas: 2, service: 'chat' } })).toBe(true);
+    expect(isForPromise({ action: 'ScaleOut', change: { replicas: 2 } })).toBe(false);
+    expect(isForPromise({ action: 'ScaleIn', change: { replicas: 2, service: 'chat' } })).toBe(false);
   });
 
   it('was refused for a moment only where nothing was sent and nothing else spoke against it', () => {

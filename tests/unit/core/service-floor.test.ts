@@ -52,20 +52,29 @@ describe('the floor of a promised service', () => {
   it('counts what leaves by other actions, and what was told to go, as gone', () => {
     expect(codes(scaled(od, 0, { promise: promise([od, sized('a', 4)], [['asg/a', 2]]) }))).toEqual(['service-floor']);
     expect(codes(scaled(od, 0, { promise: promise([od, sized('a', 4, 2)]) }))).toEqual(['service-floor']);
-    expect(replicasKept({ kind: 'scale', target: 'asg/od', replicas: 0 }, od, promise([sized('a', 1, 5)]))).toBe(1);
+    expect(replicasKept({ kind: 'scale', target: 'asg/od', replicas: 0 }, od, promise([sized('a', 1, 5)]), true)).toBe(
+      1,
+    );
   });
 
-  it('is nothing to what grows, to replicas that do not serve, to a rollback, and where nothing is promised', () => {
+  it('is nothing to what grows, to a rollback, and where nothing is promised', () => {
     const short = promise([od, sized('a', 0)]);
     expect(codes(scaled(od, 5, { promise: short }))).toEqual([]);
-    expect(codes(scaled(sized('a', 0, 4), 0, { promise: short }))).toEqual([]);
     expect(codes(scaled(od, 0, { promise: short }, 'act-0'))).toEqual([]);
     expect(codes(scaled(od, 0, { promise: null }))).toEqual([]);
   });
 
   it('is nothing that a smaller group could mend: a cut of booting replicas may take those that serve', () => {
     const half = sized('a', 2, 4);
-    expect(replicasKept({ kind: 'scale', target: 'asg/a', replicas: 2 }, half, promise([]))).toBe(0);
-    expect(replicasKept({ kind: 'scale', target: 'asg/a', replicas: 3 }, half, promise([]))).toBe(1);
+    expect(replicasKept({ kind: 'scale', target: 'asg/a', replicas: 2 }, half, promise([]), true)).toBe(0);
+    expect(replicasKept({ kind: 'scale', target: 'asg/a', replicas: 3 }, half, promise([]), true)).toBe(1);
+  });
+
+  it('holds back replicas that boot and are needed, except for the document that knows which will not come', () => {
+    const boots = sized('a', 0, 4);
+    const short = promise([od, boots]);
+    expect(codes(scaled(boots, 0, { promise: { ...short, replicas: 4 } }))).toEqual(['service-floor']);
+    expect(codes(scaled(boots, 0, { promise: short }))).toEqual([]);
+    expect(replicasKept({ kind: 'scale', target: 'asg/a', replicas: 0 }, boots, short, true)).toBeNull();
   });
 });
