@@ -114,6 +114,20 @@ describe('what is in no sum', async () => {
     expect(out).toContain('compute: 20.00 USD of metered usage names no service');
   });
 
+  it('a budget says, as costs do, that its days begin within an hour of which the whole counts', async () => {
+    const told = /days of Asia\/Kolkata begin within an hour of UTC, and usage is kept by whole hours/;
+    for (const zone of ['Asia/Kolkata', 'Europe/Berlin']) {
+      await api.call('PUT', '/v1/budgets/cut', { body: { team: 'red', zone, planned: { default: '100' } } });
+      await drain();
+      const { warnings } = await get<{ warnings: string[] }>('/v1/budgets/cut/state');
+      expect(warnings).toEqual(zone === 'Europe/Berlin' ? [] : [expect.stringMatching(told)]);
+      expect((await get<{ warnings: string[] }>(`/v1/costs?zone=${zone}`)).warnings).toEqual(warnings);
+      const { out } = await there('budgets', 'list');
+      expect(told.test(out)).toBe(zone !== 'Europe/Berlin');
+    }
+    await api.call('DELETE', '/v1/budgets/cut');
+  });
+
   it('is named by the overview, the report in each form, and its digest', async () => {
     expect(await get('/v1/overview')).toMatchObject({ setAside: [{ currency: 'USD', cost: '1440' }] });
     await api.call('POST', '/v1/reports', { body: { team: 'red', month: '2026-10' } });

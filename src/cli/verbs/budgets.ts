@@ -4,6 +4,7 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { exhaustionDayOf } from '../../core/budget/exhaustion.js';
 import { sayUnpriced } from '../../core/cost/unpriced.js';
+import { aboutHours } from '../../core/cost/whole-hours.js';
 import {
   BUDGET_BASES,
   BUDGET_FILTERS,
@@ -305,7 +306,13 @@ function budgetsTable(budgets: readonly BudgetView[], none = ''): string {
     shortAmount(state?.unpricedGpuHours ?? null),
   ]);
   const states = budgets.map(({ id, state }) => [id, state] as const);
-  return table(BUDGET_TITLES, rows, none) + setAsideText(states) + states.flatMap((one) => notesOf(...one)).join('');
+  const hours = budgets.flatMap(({ zone, periodStart, periodEnd }) =>
+    periodStart === null || periodEnd === null
+      ? []
+      : aboutHours(zone, { start: Date.parse(periodStart), end: Date.parse(periodEnd) }),
+  );
+  const notes = [...states.flatMap((one) => notesOf(...one)), ...[...new Set(hours)].map((one) => `Warning: ${one}\n`)];
+  return table(BUDGET_TITLES, rows, none) + setAsideText(states) + notes.join('');
 }
 
 /** `117864.92 of 235800.00 USD`. */

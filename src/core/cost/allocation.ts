@@ -241,7 +241,7 @@ function checkSplit(split: Split, add: AddProblem): void {
     checkTeam(team, 'split/shares', add);
     const share = typeof text === 'string' ? parseDecimal(text) : null;
     if (share === null || share.unscaled < 0n) {
-      add(`split/shares/${team}`, 'is not a decimal of 0 or more, written as text');
+      add(`split/shares/${team}`, 'is not a share of 0 or more: write "0.25"');
       readable = false;
       continue;
     }

@@ -12,6 +12,10 @@ const TEXTS = {
   page: ['Page {page} of {pages}', '第 {page} 页，共 {pages} 页'],
   for: ['{team}, {month}', '{team}，{month}'],
   zone: ['Days begin in the zone {zone}. Made {at}.', '日期以 {zone} 时区为准。生成于 {at}。'],
+  'whole-hours': [
+    'These days begin within an hour of UTC, and usage is kept by whole hours: that whole hour counts for the day in which it begins.',
+    '这些日期在 UTC 的整点之间开始，而用量按整小时保存：该小时整个计入其开始时所在的日期。',
+  ],
   covers: ['It covers {teams}.', '涵盖：{teams}。'],
   open: ['The month is not over: figures are until {at} and will change.', '本月尚未结束：数字截至 {at}，仍会变化。'],
   unknown: ['not known', '未知'],

@@ -1,4 +1,5 @@
 /** What the formats share: a report, its reader, and the document, words and pictures that follow from the two. */
+import { isWithinHour } from '../../core/cost/whole-hours.js';
 import type { Reader } from '../../core/report/reader.js';
 import type { Report } from '../../core/report/report.js';
 import { Charts } from './charts.js';
@@ -36,7 +37,7 @@ function sameDaysOf({ comparedDays }: Report, format: Formatter): string | null 
 export function write(report: Report, reader: Reader): Written {
   const format = new Formatter(reader, report.zone, new Texts(reader.language));
   const texts = new Texts(reader.language, sameDaysOf(report, format));
-  const { teams, isOver, asOf, zone, madeAt } = report;
+  const { teams, isOver, asOf, zone, madeAt, from, to } = report;
   const named = teams.slice(0, MOST_TEAMS).map(printable).join(', ');
   return {
     texts,
@@ -54,6 +55,7 @@ export function write(report: Report, reader: Reader): Written {
     title: texts.text('for', { team: printable(report.teamName), month: format.month(report.month) }),
     leads: [
       texts.text('zone', { zone, at: format.instant(madeAt) }),
+      ...(isWithinHour(zone, [Date.parse(from), Date.parse(to)]) ? [texts.text('whole-hours')] : []),
       ...(teams.length > 1
         ? [
             texts.text('covers', {

@@ -2,6 +2,7 @@
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { BUDGET_BASES, checkBudget, type Budget } from '../../core/budget/budget.js';
+import { aboutHours } from '../../core/cost/whole-hours.js';
 import { parseDecimal } from '../../core/decimal.js';
 import { missing } from '../../core/errors.js';
 import { CHARGE_CATEGORIES, TERMS, type Term } from '../../core/usage.js';
@@ -23,7 +24,7 @@ export const budgetId = z
 const amount = z
   .string()
   .max(60)
-  .refine((text) => parseDecimal(text) !== null, 'is not a decimal number, written as text')
+  .refine((text) => parseDecimal(text) !== null, 'is not an amount: write 12000 or 12000.50')
   .describe('Decimal string');
 const names = z.array(z.string().min(1).max(400)).min(1).max(1000);
 
@@ -157,6 +158,7 @@ const stateSchema = z
     weighedAt: z.iso.datetime(),
     state: budgetStateFields,
     crossings: z.array(crossingSchema).describe('Thresholds crossed in any period, newest first'),
+    warnings: z.array(z.string()).describe('Know these before you rely on the amounts'),
   })
   .meta({ id: 'BudgetState' });
 
@@ -173,7 +175,7 @@ const periodState = z
   .meta({ id: 'BudgetPeriod' });
 
 type Settings = z.infer<typeof budgetSettings>;
-type State = StoredState & { readonly crossings: z.infer<typeof stateSchema>['crossings'] };
+type State = StoredState & Pick<z.infer<typeof stateSchema>, 'crossings' | 'warnings'>;
 
 @Controller()
 export class BudgetsController {
@@ -203,11 +205,13 @@ export class BudgetsController {
   async state(@Calling() caller: Caller, @PathInput('id', budgetId) id: string): Promise<State> {
     const { stores, clock } = this.parts;
     const { organisation } = caller.principal;
-    await this.known(caller, id);
+    const { zone: ofDays } = await this.known(caller, id);
     const asOf = await stores.organisations.asOf(stores.db, organisation, clock.now());
     const [state] = await stores.budgets.states(organisation, asOf, id);
     if (state === undefined) throw missing(`budget ${id} has not been evaluated yet`);
-    return { ...state, crossings: await stores.budgets.crossings(organisation, id) };
+    const period = { start: Date.parse(state.periodStart), end: Date.parse(state.periodEnd) };
+    const crossings = await stores.budgets.crossings(organisation, id);
+    return { ...state, crossings, warnings: aboutHours(ofDays, period) };
   }
 
   @Endpoint('GET /v1/budgets/:id/periods', {

@@ -13,9 +13,9 @@ import {
   type DimensionName,
   type SpendQuery,
 } from '../../core/cost/spend-query.js';
-import { HOUR_MS, offsetAt } from '../../core/time.js';
 import { aboutTeams } from '../../core/budget/asked-teams.js';
 import { UNALLOCATED } from '../../core/cost/allocation.js';
+import { aboutHours } from '../../core/cost/whole-hours.js';
 import { UNPRICED_REASONS } from '../../core/price/price-book.js';
 import { Calling, checkTeam, sees, type Caller } from '../caller.js';
 import { Endpoint, QueryInput } from '../endpoint.js';
@@ -203,15 +203,6 @@ const answerSchema = z
   })
   .meta({ id: 'Costs' });
 
-/** Usage is stored by hours of UTC: the days of some zones begin within one. */
-function aboutZone({ zone, from, to }: Pick<SpendQuery, 'zone' | 'from' | 'to'>, now: number): string[] {
-  const ends = [from, to].map((day) => (day === null ? now : Date.parse(day)));
-  if (ends.every((at) => offsetAt(zone, at) % HOUR_MS === 0)) return [];
-  return [
-    `days of ${zone} begin within an hour of UTC, and usage is kept by whole hours: that whole hour counts for the day in which it begins`,
-  ];
-}
-
 @Controller()
 export class CostsController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
@@ -240,8 +231,10 @@ export class CostsController {
       spendQuery,
       this.parts.clock.now(),
     );
+    const now = this.parts.clock.now();
+    const [start, end] = [spendQuery.from, spendQuery.to].map((day) => (day === null ? now : Date.parse(day)));
     const warnings = [
-      ...aboutZone(spendQuery, this.parts.clock.now()),
+      ...aboutHours(spendQuery.zone, { start: start ?? now, end: end ?? now }),
       ...(await this.aboutAsked(caller, query, db)),
       ...answer.warnings,
     ];

@@ -109,6 +109,19 @@ describe('a workbook', () => {
     expect(spend).toMatchObject({ number: '1683.3650078877', format: '#,##0.00\\ "USD"' });
   });
 
+  it('says of a zone whose days begin within an hour of UTC how that hour is counted', () => {
+    const leads = (zone: string, from: string, to: string, language: 'en' | 'zh' = 'en'): readonly string[] =>
+      write({ ...REPORT, zone, from, to }, readerOf(language)).leads;
+    const kolkata = ['Asia/Kolkata', '2026-09-30T18:30:00Z', '2026-10-31T18:30:00Z'] as const;
+    expect(leads(...kolkata)[1]).toMatch(/usage is kept by whole hours/);
+    expect(leads(...kolkata, 'zh')[1]).toMatch(/整小时/);
+    for (const [zone, from] of [
+      ['UTC', '2026-10-01T00:00:00Z'],
+      ['Asia/Shanghai', '2026-09-30T16:00:00Z'],
+    ] as const)
+      expect(leads(zone, from, '2026-11-01T00:00:00Z').join(' ')).not.toContain('whole hours');
+  });
+
   it('takes names as texts, and what a double cannot hold to the last digit', async () => {
     const { format } = write({ ...REPORT, zone: 'Asia/Shanghai' }, readerOf('en'));
     const rows = [
