@@ -19,13 +19,15 @@ export interface Column<Row> {
   number?(row: Row): number | null;
   /** Not drawn as a number: it stays on the left. */
   readonly isLeft?: boolean;
-  /** Not shown on a phone until somebody asks for all values. */
+  /** Not shown on a phone, nor in a wide table on a small screen, until somebody asks for all values. */
   readonly isMinor?: boolean;
 }
 
 const PART = 50;
 /** With more columns than these a table does not fit on a phone: there each row is a list of its values. */
 const MOST_NARROW = 3;
+/** With more than these it does not fit beside the menu of a small screen: there its minor columns wait to be asked for. */
+const MOST_BESIDE = 7;
 
 interface Props<Row> {
   readonly caption: string;
@@ -59,8 +61,9 @@ export function Table<Row>({ caption, file, columns, rows, keyOf, isCaptionHidde
   const [most, setMost] = useState(PART);
   const [isWhole, setWhole] = useState(false);
   const inOrder = sorted(rows, columns, order);
+  const size = columns.length > MOST_BESIDE ? ' lists many' : columns.length > MOST_NARROW ? ' lists' : '';
   return (
-    <div class={`table${columns.length > MOST_NARROW ? ' lists' : ''}${isWhole ? ' whole' : ''}`}>
+    <div class={`table${size}${isWhole ? ' whole' : ''}`}>
       <div class="scroll" role="group" tabIndex={0} aria-label={caption}>
         <table>
           <caption class={isCaptionHidden ? 'hidden' : ''}>{caption}</caption>

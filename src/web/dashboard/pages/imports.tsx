@@ -22,7 +22,7 @@ const columns = (): readonly Column<StoredImport>[] => [
     text: ({ file }) => file,
     cell: ({ id, file }) => <a href={link('imports', id)}>{file}</a>,
   },
-  { name: say('column.format'), text: ({ format }) => format },
+  { name: say('column.format'), text: ({ format }) => format, isMinor: true },
   {
     name: say('column.rows'),
     text: ({ rows }) => String(rows),
@@ -52,7 +52,7 @@ const columns = (): readonly Column<StoredImport>[] => [
     text: ({ importedAt }) => importedAt,
     cell: ({ importedAt }) => <Instant at={importedAt} />,
   },
-  { name: say('column.by'), text: ({ importedBy }) => importedBy },
+  { name: say('column.by'), text: ({ importedBy }) => importedBy, isMinor: true },
 ];
 
 export function Imports(): JSX.Element {

@@ -70,6 +70,7 @@ const shared = (): readonly Column<Difference>[] => [
   },
   {
     name: say('reconciliation.share'),
+    isMinor: true,
     text: ({ ratio }) => ratio ?? '',
     number: ({ ratio }) => (ratio === null ? null : Number(ratio)),
     cell: ({ ratio }) => shareText(ratio),

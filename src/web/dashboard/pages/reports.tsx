@@ -127,7 +127,7 @@ export function Reports(): JSX.Element {
           )
         }
       </Show>
-      <Make key={`${team} ${of} ${months[0]}`} asked={{ team, month: of }} months={months} onMade={loaded.again} />
+      <Make key={`${team} ${of}`} asked={{ team, month: of }} months={months} onMade={loaded.again} />
       <Recipients team={team} />
     </Page>
   );
@@ -180,7 +180,8 @@ function Make({
   readonly onMade: () => void;
 }): JSX.Element {
   const [team, setTeam] = useState(asked.team);
-  const [of, setOf] = useState(asked.month === '' ? (months[1] ?? months[0] ?? '') : asked.month);
+  const [picked, setPicked] = useState(asked.month);
+  const of = picked === '' ? (months[1] ?? months[0] ?? '') : picked;
   const [ordered, setOrdered] = useState<Ordered | null>(null);
   const task = useTask(async () => {
     const before = await madeAt(team, of);
@@ -192,7 +193,7 @@ function Make({
     <Card title={say('reports.make')}>
       <div class="fields">
         <TeamPick value={team} none={say('reports.which')} onPick={setTeam} />
-        <MonthPick months={months} value={of} onPick={setOf} />
+        <MonthPick months={months} value={of} onPick={setPicked} />
         <Act tone="primary" refused={refused} isBusy={task.isBusy} onAct={task.run}>
           {say('reports.do')}
         </Act>

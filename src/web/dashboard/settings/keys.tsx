@@ -3,7 +3,9 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Schema } from '../answers.js';
 import { list, refusal, send } from '../api.js';
+import { Ask } from '../ask.js';
 import { inWords } from '../field-words.js';
+import { focusOn } from '../focus.js';
 import { Fields, tidy } from '../form.js';
 import { say } from '../language.js';
 import { useLoaded, useTask } from '../loading.js';
@@ -106,18 +108,16 @@ function Revoking({
     onEnd(true);
   });
   return (
-    <div class="ask" role="group" aria-label={say('settings.revoke-sure', { name })}>
+    <Ask
+      name={say('settings.revoke-sure', { name })}
+      yes={say('settings.revoke')}
+      isBusy={isBusy}
+      onYes={run}
+      onLeave={() => onEnd(false)}
+    >
       <p>{say('settings.revoke-sure', { name })}</p>
-      <div class="buttons">
-        <Act tone="danger" isBusy={isBusy} onAct={run}>
-          {say('settings.revoke')}
-        </Act>
-        <button type="button" onClick={() => onEnd(false)}>
-          {say('leave')}
-        </button>
-      </div>
       <Problems trouble={trouble} />
-    </div>
+    </Ask>
   );
 }
 
@@ -140,14 +140,14 @@ function NewKey({ schema, onMade }: { readonly schema: Schema; readonly onMade: 
   );
 }
 
-/** Its secret is shown only here. */
+/** Its secret is shown only here, above the form or the button that made it: there one goes on. */
 function Secret({ made: { name, text } }: { readonly made: Made }): JSX.Element {
   const copy = useTask(async () => {
     await navigator.clipboard.writeText(text);
     return say('settings.copied');
   });
   return (
-    <div class="ask" role="status">
+    <div ref={focusOn} class="ask" role="group" aria-label={say('settings.secret', { name })} tabIndex={-1}>
       <p>{say('settings.secret', { name })}</p>
       <p>
         <code class="secret">{text}</code>

@@ -7,8 +7,10 @@ import { useMemo, useState } from 'preact/hooks';
 import type { AllocationRule, RuleMatch } from '../../../core/cost/allocation.js';
 import type { Schema, Team } from '../answers.js';
 import { get, list, refusal, send } from '../api.js';
+import { Ask } from '../ask.js';
 import { DraftNotes } from '../draft-notes.js';
 import { useDraft } from '../drafts.js';
+import { focusOn } from '../focus.js';
 import { Inner, tidy } from '../form.js';
 import { decimal, money } from '../format.js';
 import { say } from '../language.js';
@@ -166,6 +168,7 @@ function Unallocated({
             onPick(picked.match, team);
             setPicked(null);
           }}
+          onLeave={() => setPicked(null)}
         />
       )}
       <Table
@@ -184,15 +187,24 @@ function Unallocated({
 function ToTeam({
   match,
   onPick,
+  onLeave,
 }: {
   readonly match: RuleMatch;
   readonly onPick: (team: string) => void;
+  readonly onLeave: () => void;
 }): JSX.Element {
   const loaded = useLoaded('teams to pick', (halt) => list<Team>('/v1/teams', {}, halt));
   const [team, setTeam] = useState(match.tag?.value ?? match.namespace ?? '');
   const isKnown = loaded.data?.items.some(({ id }) => id === team) === true;
   return (
-    <div class="ask" role="group" aria-label={matchText(match)}>
+    <Ask
+      name={matchText(match)}
+      yes={say('settings.add-rule')}
+      tone="primary"
+      isBusy={false}
+      onYes={() => onPick(team)}
+      onLeave={onLeave}
+    >
       <Field
         label={say('settings.give-to', { what: matchText(match) })}
         note={isKnown || team === '' ? undefined : say('settings.new-team')}
@@ -202,15 +214,13 @@ function ToTeam({
             {...ids}
             type="text"
             list="known-team"
+            required
             value={team}
             onInput={({ currentTarget }) => setTeam(currentTarget.value)}
           />
         )}
       </Field>
-      <Act tone="primary" refused={team === '' ? say('settings.needs-team') : null} onAct={() => onPick(team)}>
-        {say('settings.add-rule')}
-      </Act>
-    </div>
+    </Ask>
   );
 }
 
@@ -308,7 +318,7 @@ function RuleList({
         isCaptionHidden
       />
       {open === null ? null : (
-        <fieldset key={open} class="group">
+        <fieldset key={open} ref={focusOn} class="group" tabIndex={-1}>
           <legend>
             {say('settings.rule')} {open + 1}
           </legend>

@@ -13,7 +13,8 @@ import { joined, say } from '../language.js';
 import { useLoaded, useTask } from '../loading.js';
 import { go, link, place } from '../router.js';
 import { Table, type Column } from '../table.js';
-import { Act, Card, Empty, Field, Problems, Said, Select, Show } from '../ui.js';
+import { TeamPick } from '../team-pick.js';
+import { Act, Card, Empty, Field, Problems, Said, Show } from '../ui.js';
 import { BudgetPreview, Plan } from './plan.js';
 import { emptied, schemaNamed, writable } from './schemas.js';
 import { sectionOf, type Section, type SectionName } from './sections.js';
@@ -167,26 +168,23 @@ function DocumentOf({
 }): JSX.Element {
   const loaded = useLoaded(`settings ${name} ${team}`, async (halt) => {
     const schema = await schemaNamed(section.schema);
-    const before = (await saved(section, schema, team, halt)) ?? {};
-    const teams = section.perTeam === true ? (await list<{ id: string }>('/v1/teams', {}, halt)).items : [];
-    return { schema, before, teams };
+    return { schema, before: (await saved(section, schema, team, halt)) ?? {} };
   });
   return (
-    <Show loaded={loaded}>
-      {({ schema, before, teams }) => (
-        <>
-          {section.perTeam === true ? (
-            <Select
-              label={say('settings.of')}
-              value={team}
-              options={[['', say('settings.everybody')], ...teams.map(({ id }) => [id, id] as const)]}
-              onPick={(picked) => go(link('settings', name, { team: picked }))}
-            />
-          ) : null}
+    <>
+      {section.perTeam === true ? (
+        <TeamPick
+          value={team}
+          none={say('settings.everybody')}
+          onPick={(picked) => go(link('settings', name, { team: picked }))}
+        />
+      ) : null}
+      <Show loaded={loaded}>
+        {({ schema, before }) => (
           <Editing key={team} name={name} section={section} schema={schema} before={before} id={team} />
-        </>
-      )}
-    </Show>
+        )}
+      </Show>
+    </>
   );
 }
 
