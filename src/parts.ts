@@ -10,7 +10,7 @@ import type { Channel } from './core/alert/channel.js';
 import type { Provider, ProviderAbilities, ProviderConnection, TelemetrySource } from './core/ports.js';
 import { Failure, type Problem } from './core/errors.js';
 import { EFFECT_KINDS } from './core/fleet/fleet.js';
-import type { InstalledPart } from './core/installed.js';
+import type { AbsentProvider, InstalledPart } from './core/installed.js';
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -100,16 +100,41 @@ const prefixOf = (provider: string): string => `BURSAR_${provider.toUpperCase().
  * @param environment only the providers of which it holds a setting: the others' SDKs are not even read. Absent: all.
  */
 export async function loadProviders(environment?: Readonly<Record<string, string | undefined>>): Promise<Provider[]> {
-  const given =
-    environment === undefined
-      ? null
-      : Object.entries(environment).flatMap(([name, value]) => (value === undefined || value === '' ? [] : [name]));
-  const isWanted = (name: string): boolean =>
-    given === null || given.some((setting) => setting.startsWith(prefixOf(name)));
-  return loadFolders<Provider>('providers', 'provider', isWanted, (part) => [
+  return providersNamed((name) => environment === undefined || isSet(name, environment));
+}
+
+/** Whether there is a setting of a provider. */
+const isSet = (provider: string, environment: Readonly<Record<string, string | undefined>>): boolean =>
+  Object.entries(environment).some(
+    ([name, value]) => value !== undefined && value !== '' && name.startsWith(prefixOf(provider)),
+  );
+
+const providersNamed = (isWanted: (name: string) => boolean): Promise<Provider[]> =>
+  loadFolders<Provider>('providers', 'provider', isWanted, (part) => [
     ...lacksFunctions(part, 'connect'),
     ...providerProblems(part),
   ]);
+
+/**
+ * The providers of which no setting is set and whose settings have a file of their own, as those with an SDK have: it is
+ * read without the SDK.
+ */
+async function absentProviders(environment: Readonly<Record<string, string | undefined>>): Promise<AbsentProvider[]> {
+  const here = path.join(import.meta.dirname, 'providers');
+  const found = (await readdir(here, { recursive: true }))
+    .map((file) => ({ file, name: path.dirname(file) }))
+    .filter(({ file, name }) => /^settings\.(js|ts)$/.test(path.basename(file)) && !isSet(name, environment));
+  const read = await Promise.all(
+    found.map(async ({ file, name }): Promise<AbsentProvider[]> => {
+      const { SETTINGS: settings } = (await import(pathToFileURL(path.join(here, file)).href)) as {
+        readonly SETTINGS?: Provider['settings'];
+      };
+      // What several providers share has no settings of its own.
+      if (settings === undefined) return [];
+      return [{ kind: 'provider', part: { name, settings }, connection: null, problems: [] }];
+    }),
+  );
+  return read.flat();
 }
 
 const READING: readonly (keyof ProviderAbilities & keyof ProviderConnection)[] = [
@@ -185,20 +210,25 @@ function attempt<Connection>(connect: () => Connection | null): {
 
 /**
  * Every cloud, source of evidence and channel, each connected by itself where its settings allow it; nothing is called
- * yet. Whoever asks closes them.
+ * yet. Whoever asks closes them. Of a cloud that is not set up only the settings are read: its SDK takes seconds.
  */
 export async function inspectParts(
   environment: Readonly<Record<string, string | undefined>>,
   clock: Clock,
 ): Promise<InstalledPart[]> {
   const hasConnect = (part: Record<string, unknown>): string[] => lacksFunctions(part, 'connect');
-  const providers = await loadProviders();
+  const absent = await absentProviders(environment);
+  const providers = await providersNamed((name) => !absent.some(({ part }) => part.name === name));
   const sources = await loadParts<TelemetrySource>('telemetry', 'source', hasConnect);
   const channels = await loadParts<Channel>('notify', 'channel', hasConnect);
-  return [
+  const clouds: InstalledPart[] = [
+    ...absent,
     ...providers.map(
       (part): InstalledPart => ({ kind: 'provider', part, ...attempt(() => part.connect(environment, clock)) }),
     ),
+  ];
+  return [
+    ...clouds.sort((a, b) => (a.part.name < b.part.name ? -1 : 1)),
     ...sources.map(
       (part): InstalledPart => ({ kind: 'telemetry', part, ...attempt(() => part.connect(environment, clock)) }),
     ),

@@ -14,10 +14,17 @@ interface Installed<Kind extends string, Part, Connection> {
   readonly problems: readonly Problem[];
 }
 
+/** A provider of which no setting is set: only its settings were read. */
+export interface AbsentProvider {
+  readonly kind: 'provider';
+  readonly part: Pick<Provider, 'name' | 'settings'>;
+  readonly connection: null;
+  readonly problems: readonly never[];
+}
 export type InstalledProvider = Installed<'provider', Provider, ProviderConnection>;
 export type InstalledTelemetry = Installed<'telemetry', TelemetrySource, TelemetryConnection>;
 export type InstalledChannel = Installed<'channel', Channel, ChannelConnection>;
-export type InstalledPart = InstalledProvider | InstalledTelemetry | InstalledChannel;
+export type InstalledPart = InstalledProvider | AbsentProvider | InstalledTelemetry | InstalledChannel;
 
 /** The facts about the queue that need no work in it. */
 export interface QueueFacts {

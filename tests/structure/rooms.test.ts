@@ -278,11 +278,16 @@ describe('the rooms', () => {
     const clients = atOnce.map(({ from }) => from).filter((from) => from.startsWith('src/cli/client/'));
     const loaded = loadedBy(['src/main.ts', ...verbs, ...clients]);
     expect(roomsOf(loaded)).toEqual([...always, 'cli/client', 'cli/verbs'].toSorted());
-    const packages = atOnce.filter(({ from, file, node }) => loaded.has(from) && file === null && !node);
-    expect([...new Set(packages.map(({ specifier }) => specifier))].toSorted()).toEqual([
-      'commander',
-      'get-east-asian-width',
-    ]);
+    const packagesOf = (files: ReadonlySet<string>): string[] => {
+      const packages = atOnce.filter(({ from, file, node }) => files.has(from) && file === null && !node);
+      return [...new Set(packages.map(({ specifier }) => specifier))].toSorted();
+    };
+    expect(packagesOf(loaded)).toEqual(['commander', 'get-east-asian-width']);
+
+    // Doctor reads the settings of clouds that are not set up, and not their SDKs.
+    const settings = atOnce.map(({ from }) => from).filter((from) => /^src\/providers\/\w+\/settings\.ts$/.test(from));
+    expect(settings).toContain('src/providers/aws/settings.ts');
+    expect(packagesOf(loadedBy(settings))).toEqual([]);
   });
 
   it('have no circle of files, by types either', () => {

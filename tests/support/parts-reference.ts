@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import type { Setting } from '../../src/config.js';
 import { EFFECT_KINDS } from '../../src/core/fleet/fleet.js';
-import type { InstalledPart } from '../../src/core/installed.js';
+import type { AbsentProvider, InstalledPart } from '../../src/core/installed.js';
 import type { PriceFormat, Provider, ProviderAbilities, UsageFormat } from '../../src/core/ports.js';
 import { code, madeOf, markdownTable } from './reference-page.js';
 
@@ -31,7 +31,7 @@ const KIND_TITLES: Readonly<Record<InstalledPart['kind'], string>> = {
 /** @param tracing names of the variables that OpenTelemetry defines and Bursar obeys */
 export function settingsReference(
   settings: readonly Setting[],
-  parts: readonly InstalledPart[],
+  parts: readonly Exclude<InstalledPart, AbsentProvider>[],
   tracing: readonly string[],
 ): string {
   const own = markdownTable(
@@ -56,7 +56,7 @@ export function settingsReference(
   ].join('\n');
 }
 
-function partSettings({ name, description, settings }: InstalledPart['part']): string {
+function partSettings({ name, description, settings }: Exclude<InstalledPart, AbsentProvider>['part']): string {
   const head = `### ${name}\n\n${sentence(description)}\n`;
   if (settings.length === 0) return `${head}\nIt has no settings and is always there.\n`;
   const rows = settings.map((one) => [

@@ -8,7 +8,13 @@ import type { EffectKind } from '../../core/fleet/fleet.js';
 import type { Clock } from '../../core/time.js';
 import type { ProviderSetting } from '../../core/setting.js';
 import { Failure } from '../../core/errors.js';
-import type { InstalledChannel, InstalledPart, InstalledProvider, InstalledTelemetry } from '../../core/installed.js';
+import type {
+  AbsentProvider,
+  InstalledChannel,
+  InstalledPart,
+  InstalledProvider,
+  InstalledTelemetry,
+} from '../../core/installed.js';
 import type { ProviderAbilities, ProviderConnection, TelemetryReading } from '../../core/ports.js';
 import { attend, ok, reasonOf, within, wrong, type Finding } from './finding.js';
 import { titleOf, wrongSettings } from './settings.js';
@@ -61,8 +67,9 @@ export async function examineParts(parts: readonly InstalledPart[], clock: Clock
   };
 }
 
-async function provider({ part, connection }: InstalledProvider, seconds: number): Promise<Examined> {
-  if (connection === null) return { findings: [], permissions: [] };
+async function provider(one: InstalledProvider | AbsentProvider, seconds: number): Promise<Examined> {
+  if (one.connection === null) return { findings: [], permissions: [] };
+  const { part, connection } = one;
   const check = `provider ${connection.name}`;
   const read = await reading(check, part.abilities, connection, seconds);
   const permissions = await permissionsOf(part.abilities, connection, read.status === 'ok', seconds);

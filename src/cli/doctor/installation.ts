@@ -339,7 +339,7 @@ async function bills({ stores, organisation }: LocalBursar, { clock }: CliContex
 async function unpriced({ stores, organisation }: LocalBursar, { clock }: CliContext): Promise<Finding[]> {
   const asOf = await stores.organisations.asOf(stores.db, organisation, clock.now());
   const month = new Date(asOf).toISOString().slice(0, 7);
-  const { fx } = await stores.prices.book(stores.db, organisation);
+  const fx = await stores.prices.fx(stores.db, organisation);
   const { rows } = await stores.spend.spend(
     organisation,
     parseSpendQuery({ from: month, groupBy: 'provider,sku' }),

@@ -10,12 +10,13 @@ import { denied } from '../../core/errors.js';
 import type { Effect, EffectKind, FleetReading, FleetTarget } from '../../core/fleet/fleet.js';
 import { effectsOf, type EffectOutcome, type Provider, type ProviderConnection } from '../../core/ports.js';
 import type { RecordBatch } from '../../core/usage.js';
+import { accessOf, type Access } from './access.js';
 import { Actor } from './apply.js';
 import { clusterOf, type Cluster } from './client.js';
 import { FleetReader } from './fleet.js';
 import { grants } from './permissions.js';
 import { JOB_KINDS, resourceOf } from './resources.js';
-import { accessOf, SETTINGS, type Access } from './settings.js';
+import { SETTINGS } from './settings.js';
 import { podUsage, type Place } from './usage.js';
 
 const CLAIMS = 'list resourceclaims.resource.k8s.io';
