@@ -3,7 +3,7 @@
  * with its preview, a key is made and revoked, everything is stopped and goes on. What the pages say is asked of the API.
  */
 import { expect, it } from 'vitest';
-import { axe, browserFor, expectNoOverflow, quiet, type Visit } from '../support/browser.js';
+import { axe, browserFor, expectNoOverflow, focusedOn, quiet, type Visit } from '../support/browser.js';
 import { dashboardWorld, NOW } from '../support/dashboard.js';
 import { describeWith } from '../support/programs.js';
 
@@ -40,9 +40,17 @@ describeWith('chromium', 'the settings', async (file) => {
     await open('settings/rules');
     const row = page.getByRole('row', { name: /tag team=audio/ });
     expect(await row.innerText()).toMatch(/\$800.00\s+80\s/);
-    await row.getByRole('button', { name: 'Make a rule of tag team=audio' }).click();
+    // By the keyboard: what is asked stands above the table, where the focus goes and whence it comes back.
+    await row.getByRole('button', { name: 'Make a rule of tag team=audio' }).focus();
+    await page.keyboard.press('Enter');
+    expect(await focusedOn(page)).toBe('tag team=audio');
+    await page.keyboard.press('Escape');
+    await expect.poll(() => focusedOn(page)).toBe('Make a rule of tag team=audio');
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('Tab');
     expect(await page.getByLabel('Give tag team=audio to the team').inputValue()).toBe('audio');
-    await page.getByRole('group', { name: 'tag team=audio' }).getByRole('button', { name: 'Add the rule' }).click();
+    await page.keyboard.press('Enter');
+    await expect.poll(() => focusedOn(page)).toBe('Make a rule of tag team=audio');
     await page.getByRole('button', { name: 'Preview' }).click();
     const moves = page.getByRole('region', { name: 'What each team would have, over all history' });
     expect(await moves.getByRole('row', { name: /^audio/ }).innerText()).toMatch(/\$800.00\s+\$800.00/);
@@ -204,12 +212,17 @@ describeWith('chromium', 'the settings', async (file) => {
     await making.getByLabel('Usage:write', { exact: false }).check();
     await making.getByRole('button', { name: 'Create the key' }).click();
     const secret = await page.locator('code.secret').innerText();
+    expect(await focusedOn(page)).toMatch(/a meter/);
     expect(secret).toMatch(/^bursar_/);
     const asked = async (): Promise<number> =>
       (await fetch(`${w.address}/v1/teams`, { headers: { authorization: `Bearer ${secret}` } })).status;
     expect(await asked()).toBe(403);
     const row = page.getByRole('row', { name: /a meter/ });
     await row.getByRole('button', { name: 'Revoke' }).click();
+    expect(await focusedOn(page)).toMatch(/^Revoke a meter/);
+    await page.keyboard.press('Escape');
+    await expect.poll(() => focusedOn(page)).toBe('Revoke a meter');
+    await page.keyboard.press('Enter');
     await page
       .getByRole('group', { name: /^Revoke a meter/ })
       .getByRole('button', { name: 'Revoke' })
@@ -240,8 +253,7 @@ describeWith('chromium', 'the settings', async (file) => {
     await sure.getByRole('button', { name: 'Leave' }).click();
     expect(await w.call('GET', '/v1/stop')).toEqual({ stops: [] });
     // By the keyboard: the question takes the focus, Escape gives it back, and it never falls to the top of the page.
-    const focused = () =>
-      page.evaluate(() => document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.textContent);
+    const focused = (): Promise<string> => focusedOn(page);
     expect(await focused()).toBe('Stop');
     await page.keyboard.press('Enter');
     expect(await focused()).toBe('Stop: the team vision?');
@@ -281,6 +293,36 @@ describeWith('chromium', 'the settings', async (file) => {
     await page.getByRole('button', { name: 'Send a test message' }).click();
     await page.getByText('Sent: the page Alerts').waitFor();
     await expect.poll(() => w.told.some(({ news }) => news.kind === 'test'), { timeout: 20_000 }).toBe(true);
+  });
+
+  it('keep the place of who uses the keyboard, where a row goes or comes and where another team is chosen', async () => {
+    const { page, open } = await admin();
+    const pressed = async (name: string | RegExp): Promise<string> => {
+      await page
+        .getByRole('button', { name, exact: typeof name === 'string' })
+        .last()
+        .focus();
+      await page.keyboard.press('Enter');
+      await page.evaluate(() => new Promise(requestAnimationFrame));
+      return focusedOn(page);
+    };
+    await open('settings/rules');
+    expect(await pressed('Add a rule')).toMatch(/^Rule \d/);
+    expect(await pressed(/^Remove \d/)).toBe('Allocation rules');
+    expect(await pressed(/^Edit \d/)).toMatch(/^Rule \d/);
+    await open('settings/budgets?new=1');
+    await pressed('Add to thresholds');
+    expect(await pressed('Remove thresholds 1')).toBe('Add to thresholds');
+    await open('settings/limits');
+    const team = page.getByLabel('Team', { exact: true });
+    await team.focus();
+    for (const _ of [1, 2]) {
+      const before = await team.inputValue();
+      await page.keyboard.press('ArrowDown');
+      await expect.poll(() => team.inputValue()).not.toBe(before);
+      await quiet(page);
+      expect(await team.evaluate((one) => one === document.activeElement)).toBe(true);
+    }
   });
 
   it('can be read by everybody, on a phone and in Chinese, and say why somebody may not', async () => {

@@ -85,6 +85,13 @@ export async function signIn(page: Page, key: string): Promise<void> {
   await page.getByRole('navigation').waitFor();
 }
 
+/** What the one who uses the keyboard is at: its name or its text. */
+export const focusedOn = (page: Page): Promise<string> =>
+  page.evaluate(() => {
+    const one = document.activeElement;
+    return (one?.getAttribute('aria-label') ?? one?.textContent ?? '').trim();
+  });
+
 /** Waits until no part of the page loads any more, and every picture is drawn. */
 export async function quiet(page: Page): Promise<void> {
   await page.waitForFunction(() => {
@@ -116,19 +123,27 @@ export async function axe(page: Page): Promise<string[]> {
     );
 }
 
-/** From this width on no table is cut. */
-const WHOLE_TABLES = 1280;
+/** Wider than a phone. */
+const WIDE = 600;
 
-/** Whether anything is wider than the window, or a table than its place. */
+/**
+ * Whether anything is wider than the window, or a table than its place: in the window as it is, and on a small computer
+ * or a small phone.
+ */
 export async function expectNoOverflow(page: Page, place: string): Promise<void> {
-  const { wide, most, cut } = await page.evaluate(() => ({
-    wide: document.documentElement.scrollWidth,
-    most: document.documentElement.clientWidth,
-    cut: [...document.querySelectorAll('.scroll')]
-      .filter((one) => one.scrollWidth > one.clientWidth + 1)
-      .map((one) => one.getAttribute('aria-label')),
-  }));
-  expect({ place, wide: wide <= most, cut: most < WHOLE_TABLES ? [] : cut }).toEqual({ place, wide: true, cut: [] });
+  const size = page.viewportSize() ?? { width: 1280, height: 900 };
+  for (const width of [size.width, size.width > WIDE ? 1024 : 360]) {
+    await page.setViewportSize({ ...size, width });
+    const { wide, most, cut } = await page.evaluate(() => ({
+      wide: document.documentElement.scrollWidth,
+      most: document.documentElement.clientWidth,
+      cut: [...document.querySelectorAll('.scroll')]
+        .filter((one) => one.scrollWidth > one.clientWidth + 1)
+        .map((one) => one.getAttribute('aria-label')),
+    }));
+    expect({ place, width, wide: wide <= most, cut }).toEqual({ place, width, wide: true, cut: [] });
+  }
+  await page.setViewportSize(size);
 }
 
 /**
