@@ -117,10 +117,7 @@ describe('a budget beside a bill that has just come', () => {
   it('waits for as long whoever evaluates it: another worker may have done so last', async () => {
     const bursar = await world();
     const { db, stores, clock } = bursar;
-    const worker = () =>
-      new Runner(db, stores.work, clock, [
-        evaluateBudgetStage(stores),
-      ]);
+    const worker = () => new Runner(db, stores.work, clock, [evaluateBudgetStage(stores)]);
     const [first, second] = [worker(), worker()];
     const partition = { organisation: 'default', stage: 'budget.weigh', partition: 'b' };
     const evaluate = (by: Runner): Promise<number> => by.runPartition(partition, async () => true);

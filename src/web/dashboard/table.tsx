@@ -27,7 +27,7 @@ const PART = 50;
 /** With more columns than these a table does not fit on a phone: there each row is a list of its values. */
 const MOST_NARROW = 3;
 /** With more than these it does not fit beside the menu of a small screen: there its minor columns wait to be asked for. */
-const MOST_BESIDE = 7;
+const MOST_SMALL = 7;
 
 interface Props<Row> {
   readonly caption: string;
@@ -61,7 +61,7 @@ export function Table<Row>({ caption, file, columns, rows, keyOf, isCaptionHidde
   const [most, setMost] = useState(PART);
   const [isWhole, setWhole] = useState(false);
   const inOrder = sorted(rows, columns, order);
-  const size = columns.length > MOST_BESIDE ? ' lists many' : columns.length > MOST_NARROW ? ' lists' : '';
+  const size = columns.length > MOST_SMALL ? ' lists many' : columns.length > MOST_NARROW ? ' lists' : '';
   return (
     <div class={`table${size}${isWhole ? ' whole' : ''}`}>
       <div class="scroll" role="group" tabIndex={0} aria-label={caption}>
