@@ -83,15 +83,9 @@ interface Planned {
 const ofService = (view: PolicyView, { service }: Params): WorkloadView[] =>
   view.workloads.filter(({ partOf }) => partOf === service);
 
-function plan(view: PolicyView, given: Params, document: string | undefined): Planned | LeftAlone {
+function plan(view: PolicyView, given: Params, document: string | undefined): Planned {
   const all = ofService(view, given);
   const groups = groupsOf(view, all, given);
-  if (groups.onDemand.length + groups.unpriced.length === 0)
-    return leftAlone(
-      'no-fallback',
-      `no group of ${given.service} is known to run on demand, to which it would fall back`,
-      'a scaling group on demand with that label and its size',
-    );
   const gone = view.goneReplicas?.[given.service] ?? [];
   const since = own(view.documentsSince, document ?? '') ?? -Infinity;
   const served = servedOf([...all.flatMap(readyOf), ...gone], given, since, view.asOf);
@@ -100,7 +94,13 @@ function plan(view: PolicyView, given: Params, document: string | undefined): Pl
   return { groups, served, sizes: standInSizes(groups, all, given), unplanned: unplannedBy(groups, given, sizes) };
 }
 
-function unplannedBy({ onDemand, spot }: ServingGroups, { service }: Params, why: string): LeftAlone {
+function unplannedBy({ onDemand, unpriced, spot }: ServingGroups, { service }: Params, why: string): LeftAlone {
+  if (onDemand.length + unpriced.length === 0)
+    return leftAlone(
+      'no-fallback',
+      `no group of ${service} is known to run on demand, to which it would fall back`,
+      'a scaling group on demand with that label and its size',
+    );
   const standsIn = 'on-demand stands in where too few are ready, and nothing else is done';
   if (onDemand.length === 0)
     return leftAlone(
@@ -124,11 +124,7 @@ function unplannedBy({ onDemand, spot }: ServingGroups, { service }: Params, why
 const readyOf = ({ metrics }: WorkloadView): readonly MinuteSeries[] =>
   metrics[READY_REPLICAS] === undefined ? [] : [metrics[READY_REPLICAS]];
 
-/** Groups that are left as they are, whatever else is known of the service. */
-const LEFT_TO_OTHERS: ReadonlySet<string> = new Set(['protected', 'own-policy']);
-
-function judge(view: PolicyView, one: WorkloadView, planned: Planned | LeftAlone, given: Params): Judged {
-  if (isLeft(planned)) return groupsOf(view, [one], given).refused.get(one.workload) ?? planned;
+function judge(view: PolicyView, one: WorkloadView, planned: Planned, given: Params): Judged {
   const { groups, sizes, unplanned } = planned;
   const size = sizes.get(one.workload);
   const known = [...groups.onDemand, ...groups.spot].find((each) => each.one === one);
@@ -139,7 +135,8 @@ function judge(view: PolicyView, one: WorkloadView, planned: Planned | LeftAlone
   if (refused !== null) return refused;
   if (known === undefined || size === undefined || size === askedOf(known))
     return leftAlone('as-planned', `its size is the one of the plan for ${given.service}`, 'spot that comes or goes');
-  const unknown = [...groups.refused].find(([, { code }]) => !LEFT_TO_OTHERS.has(code));
+  // Others that are refused count for nothing: as many as are promised stay ready without them.
+  const unknown = [...groups.refused].find(([, { code }]) => code === 'size-unknown');
   if (size < askedOf(known) && unknown !== undefined)
     return leftAlone(
       'unknown-group',
@@ -254,16 +251,17 @@ function standIn(
   planned: Planned,
   given: Params,
 ): Proposal {
-  const { perHour } = group;
+  const { onDemand, spot } = planned.groups;
+  const priced = [...onDemand, ...spot].find(({ one }) => one === group.one);
   return {
     ...common(view, group, size, planned, given),
     action: 'ScaleOut',
     title: `Raise ${group.one.workload} from ${askedOf(group)} to ${size} replicas: too few of ${given.service} are ready`,
-    monthlySavings: perHour === undefined ? null : monthly((askedOf(group) - size) * perHour),
+    monthlySavings: priced === undefined ? null : savingOf(priced, size, planned),
     risk: {
-      interruption: 'None',
+      interruption: (group.spot ?? null) === null ? 'None' : 'High',
       note:
-        perHour === undefined
+        priced === undefined
           ? 'What it costs is unknown: no price of its replicas is known.'
           : 'It costs more for as long as it lasts.',
     },
@@ -303,7 +301,6 @@ const ORDER = (one: Proposal, groups: ServingGroups): number =>
 
 function evaluate(view: PolicyView, given: Params, document?: string): Proposal[] {
   const planned = plan(view, given, document);
-  if (isLeft(planned)) return [];
   return ofService(view, given)
     .map((one) => judge(view, one, planned, given))
     .filter((judged): judged is Proposal => !isLeft(judged))
@@ -356,8 +353,8 @@ export const policy: Policy<Params> = {
   explain: (view, given, document) => {
     const planned = plan(view, given, document);
     const all = ofService(view, given);
-    const promise = isLeft(planned) ? [] : [sawPromise(planned, all, given)];
-    return all.map((one) => explainTarget(one.workload, [...sawOf(one), ...promise], judge(view, one, planned, given)));
+    const promise = sawPromise(planned, all, given);
+    return all.map((one) => explainTarget(one.workload, [...sawOf(one), promise], judge(view, one, planned, given)));
   },
   nextEvaluationAt: (view, given) => (ofService(view, given).length === 0 ? null : view.asOf + MINUTE_MS),
   examples: [
@@ -396,10 +393,10 @@ export const policy: Policy<Params> = {
       proposes: [],
     },
     {
-      title: 'No group on demand to fall back to',
+      title: 'No group on demand to fall back to: spot that is there stands in, one at a time',
       params: CHAT,
       view: inZones([true, true], [group('chat-a', 'us-east-1a', 'spot', 1)]),
-      proposes: [],
+      proposes: [{ action: 'ScaleOut', target: 'chat-a' }],
     },
   ],
 };

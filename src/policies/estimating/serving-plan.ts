@@ -180,7 +180,10 @@ function wantedSizes({ spot, onDemand }: ServingGroups, sizes: ServingSizes): Ma
   return wanted;
 }
 
-/** Where nothing can be planned: what is missing of the promised replicas is added on demand, nothing is taken away. */
+/**
+ * Where nothing can be planned: what is missing of the promised replicas is added on demand, and on spot that is there
+ * where that is not enough; nothing is taken away.
+ */
 export function standInSizes(
   { spot, onDemand, unpriced }: ServingGroups,
   all: readonly WorkloadView[],
@@ -189,10 +192,14 @@ export function standInSizes(
   const ready = all.reduce((sum, { fleet }) => sum + (fleet?.ready ?? 0), 0);
   const fallback = [...onDemand, ...unpriced];
   let missing = replicas - ready - [...spot, ...fallback].reduce((sum, one) => sum + bootingOf(one), 0);
+  const mostOf = [
+    ...fallback.map((group) => ({ group, most: group.isOverdue ? 0 : group.fleet.maxReplicas })),
+    ...spot.map((group) => ({ group, most: roomOf(group) })),
+  ];
   return new Map(
-    fallback.map((group): [string, number] => {
+    mostOf.map(({ group, most }): [string, number] => {
       const asked = askedOf(group);
-      const more = group.isOverdue ? 0 : Math.max(0, Math.min(missing, group.fleet.maxReplicas - asked));
+      const more = Math.max(0, Math.min(missing, most - asked));
       missing -= more;
       return [group.one.workload, asked + more];
     }),

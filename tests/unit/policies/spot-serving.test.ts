@@ -163,6 +163,8 @@ describe('a service on spot', () => {
     expect(left({ ...view, spotMarkets: view.spotMarkets.slice(0, 2) })[2]).toBe('not-recorded');
     expect(left(view, { historyDays: 3 })).toEqual(['not-recorded', 'not-recorded', 'not-recorded', 'no-spot']);
     expect(left(change('od', { fleet: null }))).toEqual(['no-fallback', 'no-fallback', 'no-fallback', 'size-unknown']);
+    // Its size is known and its price is not: it counts for nothing, and the others keep the promise without it.
+    expect(short(asked(change('spot-2', { sku: 'another' })))).toContain('ScaleIn od 0');
     expect(left(view, { objective: 0.9999, coldStartMinutes: 60 })[0]).toBe('no-plan');
     expect(policy.nextEvaluationAt!(view, policy.params.parse(GIVEN))).toBe(AS_OF + MINUTE_MS);
     expect(policy.nextEvaluationAt!(exampleView(), policy.params.parse(GIVEN))).toBeNull();
@@ -185,6 +187,28 @@ describe('a service on spot', () => {
     const enough = after(priceless, [{ ...added!, change: { replicas: 5 } }]);
     expect(asked(enough)).toEqual([]);
     expect(left(enough)[3]).toBe('no-price');
+  });
+
+  it('stands in on spot, one at a time in a zone, where nothing on demand is known', () => {
+    const view = service([{ ready: 1 }, none, gone], none);
+    const alone = { ...view, workloads: view.workloads.slice(0, 3) };
+    const steps = asked(alone);
+    expect(short(steps)).toEqual(['ScaleOut spot-0 2', 'ScaleOut spot-1 1']);
+    expect(steps[0]!.risk.interruption).toBe('High');
+    expect(steps[0]!.monthlySavings!.low).toBeLessThan(0n);
+    expect(left(alone)).toEqual([undefined, undefined, 'no-fallback']);
+    expect(asked(after(alone, steps))).toEqual([]);
+    expect(left(after(alone, steps))).toEqual(['no-fallback', 'no-fallback', 'no-fallback']);
+    // The reading of its group on demand is late: the same, and nothing is taken away.
+    const late = view.workloads.map((one) => (one.workload === 'od' ? { ...one, fleet: null } : one));
+    expect(short(asked({ ...view, workloads: late }))).toEqual(['ScaleOut spot-0 2', 'ScaleOut spot-1 1']);
+  });
+
+  it('counts a group on demand without a price to what can stand in', () => {
+    const view = service([{ ready: 1 }, none, none], none);
+    const priceless = { ...view, offers: view.offers.filter(({ term }) => term !== 'on-demand') };
+    const { saw } = policy.explain!(priceless, policy.params.parse(GIVEN))[0]!;
+    expect(saw.at(-1)).not.toContain('The groups on demand');
   });
 
   it('leaves alone what an autoscaler sizes, and counts on none of it', () => {
