@@ -34,7 +34,7 @@ import {
   workloadHourNanos,
 } from './estimating/money.js';
 import { cheapHoursFor } from './off-peak-shift.js';
-import { marketOf, recordOf, spotPrices, spotSaving } from './estimating/spot.js';
+import { ownMarket, recordOf, spotPrices, spotSaving } from './estimating/spot.js';
 
 const GRADES = ['tell', 'refuse-launches', 'move', 'scale-in', 'stop'] as const;
 type Grade = (typeof GRADES)[number];
@@ -286,7 +286,7 @@ function toSpot(view: PolicyView, braking: Braking, one: WorkloadView, replicas:
   const prices = spotPrices(view, one);
   if (prices === null || prices.spot >= prices.onDemand || one.gpusPerReplica === null || one.spotIsFixed === true)
     return [];
-  const record = recordOf(view, marketOf(view, one.provider, one.region, one.gpuModel), given.historyDays);
+  const record = recordOf(view, ownMarket(view, one), given.historyDays);
   const perGpu = record === null ? null : spotSaving(prices, record, one.job?.restartHours ?? given.restartHours).mean;
   const shown = shared(view, braking, {
     onDemandPerGpuHour: units(prices.onDemand),

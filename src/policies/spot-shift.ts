@@ -31,7 +31,7 @@ import {
 } from './estimating/explanations.js';
 import { gpuHourNanos, monthlyBetween, monthlyCostOf, offerAt } from './estimating/money.js';
 import { replacements } from './estimating/replace.js';
-import { marketOf, recordOf, sizedOn, spotPrices, spotSaving } from './estimating/spot.js';
+import { marketOf, ownMarket, recordOf, sizedOn, spotPrices, spotSaving } from './estimating/spot.js';
 import { spotWord } from './estimating/spot-job.js';
 import {
   evidence,
@@ -42,8 +42,9 @@ import {
   sawMarket,
   sawPlaces,
   type Case,
+  type Priced,
 } from './estimating/spot-moves.js';
-import { isStable, placesOf } from './estimating/spot-places.js';
+import { isStable, placesOf, seenNow } from './estimating/spot-places.js';
 
 const params = z.strictObject({
   restartHours: z
@@ -89,37 +90,57 @@ const params = z.strictObject({
 });
 type Params = z.infer<typeof params>;
 
-function caseOf(view: PolicyView, one: WorkloadView, given: Params): Case | LeftAlone {
-  const { provider, region, gpuModel } = one;
-  const prices = spotPrices(view, one);
+function pricedOf(view: PolicyView, one: WorkloadView, given: Params): Priced | LeftAlone {
   const sized = sizedOn(one);
   if (isLeft(sized)) return sized;
   const { term, fleet, gpusPerReplica } = sized;
-  if (prices === null)
-    return leftAlone(
-      'no-price',
-      'no price of its GPUs is known on spot and on demand at its place',
-      'both prices of its provider, SKU and region (bursar prices)',
-    );
-  const market = marketOf(view, provider, region, gpuModel);
+  const market = ownMarket(view, one);
   return {
-    places: given.places.length === 0 ? NOWHERE_ELSE : placesOf(view, one, prices, given),
     target: one.workload,
     gpus: Math.max(1, fleet.ready + fleet.booting) * gpusPerReplica,
     term,
-    prices,
+    prices: spotPrices(view, one),
     market,
     record: recordOf(view, market, given.historyDays),
     restartHours: one.job?.restartHours ?? given.restartHours,
   };
 }
 
+const caseOf = (view: PolicyView, one: WorkloadView, priced: Priced, given: Params): Case | null =>
+  priced.prices === null
+    ? null
+    : {
+        ...priced,
+        prices: priced.prices,
+        places: given.places.length === 0 ? NOWHERE_ELSE : placesOf(view, one, priced.prices, given),
+      };
+
 function judge(view: PolicyView, one: WorkloadView, given: Params): Judged {
-  const found = caseOf(view, one, given);
+  const priced = pricedOf(view, one, given);
   const { job: own } = one;
-  if (isLeft(found)) return found;
+  if (isLeft(priced)) return priced;
   if (own !== null && own.workLeftHours !== null && own.workLeftHours <= 0)
     return leftAlone('no-work', 'its work is done', 'work that is left');
+  const found = caseOf(view, one, priced, given);
+  return found === null ? withoutPrice(view, one, priced) : withPrices(view, one, found, given);
+}
+
+/** Work on spot that is gone does not wait for a price; nor does a deadline where nobody knows whether spot is there. */
+function withoutPrice(view: PolicyView, one: WorkloadView, priced: Priced): Judged {
+  const { term, market } = priced;
+  const isThere = market === null ? null : seenNow({ market }, view.asOf);
+  const hasDeadline = (one.job?.deadline ?? null) !== null;
+  if (term === 'spot' && (isThere === false || (isThere === null && hasDeadline)))
+    return toOnDemand(view, priced, isThere === false ? 'spot is gone' : byWhen(one.job, view.asOf));
+  return leftAlone(
+    'no-price',
+    'no price of its GPUs is known on spot and on demand at its place',
+    'both prices of its provider, SKU and region (bursar prices)',
+  );
+}
+
+function withPrices(view: PolicyView, one: WorkloadView, found: Case, given: Params): Judged {
+  const { job: own } = one;
   const elsewhere = mayGoElsewhere(one, found)
     ? overPlaces(view, one, found, given.stableMinutes, bySpells(view, found, given) === 'spot')
     : null;
@@ -217,20 +238,26 @@ function toSpot(view: PolicyView, found: Case): Judged {
   };
 }
 
-function toOnDemand(view: PolicyView, found: Case, why: string): Proposal {
+function toOnDemand(view: PolicyView, found: Priced, why: string): Proposal {
   const { target, gpus, prices } = found;
-  const dearer = (prices.onDemand - prices.spot) * gpus;
+  const saves = prices === null ? null : (prices.spot - prices.onDemand) * gpus;
   return {
     action: 'MoveToOnDemand',
     target,
     protective: true,
     change: { term: 'on-demand' },
-    title: `Move ${target} on demand: ${prices.spot >= prices.onDemand ? 'spot is no cheaper' : why}`,
-    monthlySavings: monthlyBetween(-dearer, -dearer, -dearer),
-    monthlyCost: monthlyCostOf(prices.spot * gpus),
+    title: `Move ${target} on demand: ${prices !== null && prices.spot >= prices.onDemand ? 'spot is no cheaper' : why}`,
+    monthlySavings: saves === null ? null : monthlyBetween(saves, saves, saves),
+    monthlyCost: prices === null ? null : monthlyCostOf(prices.spot * gpus),
     computation: numbers(found),
     evidence: evidence(view, found),
-    risk: { interruption: 'Low', note: 'It restarts on another instance; it returns when spot does.' },
+    risk: {
+      interruption: 'Low',
+      note:
+        prices === null
+          ? 'What it costs is unknown: no price of its replicas is known.'
+          : 'It restarts on another instance; it returns when spot does.',
+    },
     restartNeeded: true,
     implementationEffort: 'Low',
     rollbackPossible: true,
@@ -240,8 +267,9 @@ function toOnDemand(view: PolicyView, found: Case, why: string): Proposal {
 
 /** What was seen of the places that the document names. */
 function otherPlaces(view: PolicyView, one: WorkloadView, given: Params): string[] {
-  const found = given.places.length === 0 ? PROTECTED : caseOf(view, one, given);
-  return isLeft(found) ? [] : sawPlaces(found);
+  const priced = given.places.length === 0 ? PROTECTED : pricedOf(view, one, given);
+  const found = isLeft(priced) ? null : caseOf(view, one, priced, given);
+  return found === null ? [] : sawPlaces(found);
 }
 
 /** The team's own word that all of its use may be interrupted: its metered on-demand hours of the last days. */

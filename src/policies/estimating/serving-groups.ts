@@ -8,7 +8,7 @@ import type { FleetFacts, LeftAlone, PolicyView, SpotMarket, WorkloadView } from
 import { MINUTE_MS } from '../../core/time.js';
 import { isLeft, leftAlone } from './explanations.js';
 import { gpuHourNanos, ownOffer } from './money.js';
-import { marketOf, recordOf, sizedOn, type SpotRecord } from './spot.js';
+import { ownMarket, recordOf, sizedOn, type SpotRecord } from './spot.js';
 import { seenNow } from './spot-places.js';
 
 export interface ServingGroup {
@@ -71,7 +71,7 @@ const NO_PRICE = leftAlone(
 );
 
 function groupOf(view: PolicyView, one: WorkloadView, given: GroupParams): ServingGroup | UnpricedGroup | LeftAlone {
-  const { provider, region, zone, gpuModel, followedBy } = one;
+  const { provider, region, zone, followedBy } = one;
   if (followedBy !== undefined)
     return leftAlone(
       'own-policy',
@@ -94,7 +94,7 @@ function groupOf(view: PolicyView, one: WorkloadView, given: GroupParams): Servi
   if (offer === null) return term === 'on-demand' ? unpriced : NO_PRICE;
   const group = { ...unpriced, perHour: gpuHourNanos(offer.rate) * gpusPerReplica, spot: null };
   if (term === 'on-demand') return group;
-  const market = places.map((at) => marketOf(view, provider, at, gpuModel)).find((found) => found !== null) ?? null;
+  const market = ownMarket(view, one);
   const record = recordOf(view, market, given.historyDays);
   if (market === null || record === null)
     return leftAlone(
@@ -116,5 +116,5 @@ export const bootingOf = ({ fleet, spot = null, isOverdue }: UnpricedGroup & Par
   isOverdue || (spot !== null && spot.isThere !== true) ? 0 : fleet.booting;
 
 /** Replicas that all groups on demand may have together. */
-export const fallbackMost = ({ onDemand }: Pick<ServingGroups, 'onDemand'>): number =>
-  onDemand.reduce((sum, one) => sum + Math.max(one.fleet.maxReplicas, askedOf(one)), 0);
+export const fallbackMost = ({ onDemand, unpriced }: Pick<ServingGroups, 'onDemand' | 'unpriced'>): number =>
+  [...onDemand, ...unpriced].reduce((sum, one) => sum + Math.max(one.fleet.maxReplicas, askedOf(one)), 0);

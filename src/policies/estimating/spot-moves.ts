@@ -30,6 +30,9 @@ export interface Case {
   readonly restartHours: number;
 }
 
+/** A workload where it stands, with or without its prices. */
+export type Priced = Omit<Case, 'places' | 'prices'> & { readonly prices: SpotPrices | null };
+
 export const NOWHERE_ELSE: SpotPlaces = { here: null, others: [], refused: [], sendsGb: null, egressPerGb: () => null };
 
 export const mayGoElsewhere = ({ interruptible }: WorkloadView, { places: { here, others } }: Case): boolean =>
@@ -158,17 +161,19 @@ export const sawMarket = ({ prices, market, record }: Case): string =>
       : `spot was available ${(100 * record.share).toFixed(0)} % of the time`,
   ].join(', ');
 
-export const numbers = ({ gpus, prices, record, restartHours }: Case): Proposal['computation'] => ({
+export const numbers = ({ gpus, prices, record, restartHours }: Priced): Proposal['computation'] => ({
   gpus,
-  onDemandPerGpuHour: units(prices.onDemand),
-  spotPerGpuHour: units(prices.spot),
+  ...(prices === null ? {} : { onDemandPerGpuHour: units(prices.onDemand), spotPerGpuHour: units(prices.spot) }),
   restartHours,
   spotAvailableShare: record?.share ?? 'not recorded: the saving is unknown',
   interruptionsPerHour: record?.interruptionsPerHour ?? 'not recorded',
-  priceList: prices.offer.source,
+  ...(prices === null ? {} : { priceList: prices.offer.source }),
 });
 
-export const evidence = (view: PolicyView, { record, target }: Case): Proposal['evidence'] => [
+export const evidence = (
+  view: PolicyView,
+  { record, target }: Pick<Case, 'record' | 'target'>,
+): Proposal['evidence'] => [
   record === null ? evidenceOf(view, `prices of ${target}`, view.asOf, view.asOf) : marketEvidence(view, record),
 ];
 

@@ -60,6 +60,13 @@ export const marketOf = (
       (market.region === region || market.region === null),
   ) ?? null;
 
+/** The market where it stands: that of its zone where one is recorded, otherwise that of its region. */
+export const ownMarket = (
+  view: PolicyView,
+  { provider, zone, region, gpuModel }: Pick<WorkloadView, 'provider' | 'zone' | 'region' | 'gpuModel'>,
+): SpotMarket | null =>
+  (zone === undefined ? null : marketOf(view, provider, zone, gpuModel)) ?? marketOf(view, provider, region, gpuModel);
+
 /** The market's last `days`; null if it was not recorded for so long. */
 export function recordOf(view: PolicyView, market: SpotMarket | null, days: number): SpotRecord | null {
   if (market === null) return null;
@@ -105,9 +112,10 @@ export interface SpotPrices {
   readonly offer: GpuOffer;
 }
 
-/** Both prices of a place; null if one is missing. */
-export function spotPrices(view: PolicyView, place: Place): SpotPrices | null {
-  const [own, offer] = [ownOffer(view, place, 'on-demand'), offerAt(view, place, 'spot')];
+/** Both prices of a place, on spot that of its zone where it has one; null if one is missing. */
+export function spotPrices(view: PolicyView, place: Place & Pick<WorkloadView, 'zone'>): SpotPrices | null {
+  const inZone = place.zone === undefined ? null : ownOffer(view, { ...place, region: place.zone }, 'spot');
+  const [own, offer] = [ownOffer(view, place, 'on-demand'), inZone ?? offerAt(view, place, 'spot')];
   return own === null || offer === null
     ? null
     : { onDemand: gpuHourNanos(own.rate), spot: gpuHourNanos(offer.rate), offer };

@@ -57,6 +57,56 @@ it.each<[string, Partial<WorkloadView>, SpotMarket | null]>([
   ['no-price', { sku: 'unknown' }, steady],
 ])('%s: %o', (code, over, spot) => expect(done(batch(over), spot)).toBe(code));
 
+describe('work without a price', () => {
+  const due = { startedAt: null, deadline: AS_OF + 16 * HOUR_MS, workHours: 12, workLeftHours: 10 };
+  const job = { ...due, restartHours: 0.5, resizable: null };
+  const unpriced = { sku: 'unknown' };
+
+  it.each<[string, Partial<WorkloadView>, SpotMarket | null]>([
+    ['MoveToOnDemand', { term: 'spot' }, gone],
+    ['MoveToOnDemand', { term: 'spot', job }, gone],
+    ['MoveToOnDemand', { term: 'spot', job }, null],
+    ['MoveToOnDemand', { term: 'spot', job }, market([null, null])],
+    ['no-price', { term: 'spot', job }, steady],
+    ['no-price', { term: 'spot' }, market([null, null])],
+    ['no-price', { term: 'spot' }, null],
+    ['no-work', { term: 'spot', job: { ...job, workLeftHours: 0 } }, gone],
+    ['no-price', {}, gone],
+    ['protected', { term: 'spot', isProtected: true }, gone],
+  ])('%s: %o', (code, over, spot) => expect(done(batch({ ...unpriced, ...over }), spot)).toBe(code));
+
+  it('leaves spot that is gone at an unknown cost, and says so', () => {
+    expect(proposed(batch({ ...unpriced, term: 'spot' }), gone)).toMatchObject({
+      title: 'Move t on demand: spot is gone',
+      monthlySavings: null,
+      monthlyCost: null,
+      protective: true,
+      risk: { note: 'What it costs is unknown: no price of its replicas is known.' },
+    });
+  });
+});
+
+describe('the market of its own zone', () => {
+  const zone = 'us-east-1a';
+  const inZone = (spot: SpotMarket): SpotMarket => ({ ...spot, region: zone });
+
+  it('counts before that of its region', () => {
+    const both = (spot: SpotMarket): Partial<PolicyView> => ({ spotMarkets: [steady, inZone(spot)] });
+    expect(done(batch({ zone, term: 'spot' }), null, {}, both(gone))).toBe('MoveToOnDemand');
+    expect(done(batch({ zone, term: 'spot' }), null, {}, both(steady))).toBe('stays');
+    expect(done(batch({ zone }), inZone(gone))).toBe('stays');
+    expect(done(batch({ zone, term: 'spot' }), gone)).toBe('MoveToOnDemand');
+  });
+
+  it('has a price of its own', () => {
+    const offers = [...OFFERS, offer('A100-80GB', 'spot', 4000, { region: zone })];
+    expect(proposed(batch({ zone, term: 'spot' }), steady, {}, { offers })?.title).toBe(
+      'Move t on demand: spot is no cheaper',
+    );
+    expect(done(batch({ term: 'spot' }), steady, {}, { offers })).toBe('stays');
+  });
+});
+
 describe('spot without a deadline', () => {
   it('is returned to once it has been there for as long as asked', () => {
     const since = (ticks: number) => market([false, ...new Array<boolean>(ticks).fill(true)]);
