@@ -49,7 +49,8 @@ and \`reserve-baseline\` recommend to every team. The first document of your own
 **One winner per subject.** Where several documents want something of one workload, resource or kind of GPU, the action decides first (Stop and Release; Replace; Keep; ScaleIn; the
 moves; Rightsize; ScaleOut and Start; purchases; RefuseLaunches; Notify), then the document's priority, then the larger known saving, then the name. What lost stays on the
 winner as \`insteadOf\`, with the rule by which it lost. Of documents that set one size by a load (target-tracking, step-scaling) the one that wants most replicas is asked alone (of those that are carried out furthest: one that only recommends silences none that is enforced), and a scale-in is made only where none of
-the others holds the size or has lost sight of its metric, as in Kubernetes' autoscaler with several metrics.
+the others holds the size or has lost sight of its metric, as in Kubernetes' autoscaler with several metrics. The groups of a service that a document promises (spot-serving, in mode approve or enforce) are left to that
+document, except by a brake and by the replacement of a broken machine; what a brake has made smaller no policy enlarges before it lifts.
 
 **Savings** are made of the numbers in the view: prices, metered hours, recorded availability. Where one is missing the saving is null, which is unknown and not zero. Evidence that
 is missing never makes a stop or a scale-in. Beside it stands what the target costs untouched (\`estimatedMonthlyCost\`): a saving beyond it, or of a cost that nobody knows, is refused and shown as unknown, with \`refused\` among the
