@@ -203,7 +203,7 @@ export function promisedGroups(
   );
   return new Map(
     workloads.flatMap(({ workload, partOf }) => {
-      const [first] = promises.filter(({ service }) => service === partOf);
+      const first = promises.find(({ service }) => service === partOf);
       return first === undefined ? [] : [[workload, first.document]];
     }),
   );
