@@ -5,6 +5,9 @@
  * of all days, the median of four weeks. Beside them stand a level that returns to the mean, damped drifts, and the
  * week. Never reads ahead: what stands at day t was made from days 0..t alone. Forecasts are never below zero for a
  * series that never was.
+ *
+ * The numbers were chosen on other series (docs/decisions-quality/forecast.md); what moving each of them would change:
+ * `node tests/backtest/forecast-constants.mjs`.
  */
 import { runHoltWinters } from './holt-winters.js';
 import { middle, WEEK_DAYS, weekShapes } from './week.js';

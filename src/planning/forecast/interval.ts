@@ -7,6 +7,7 @@
  * Beside the own errors stand those of other series, so that the largest error is not the largest of the few seen here.
  * And a bound is never nearer than it would be if half of the own errors had gone the other way: a past that only rose
  * says how far a series moves, and little about the way that it takes next. Never reads ahead.
+ * What moving each of the constants would change: `node tests/backtest/forecast-constants.mjs`.
  */
 import type { Weighting } from './weighting.js';
 import { WEEK_DAYS } from './week.js';

@@ -3,6 +3,7 @@
  *
  * Walks through the days once; at each, the errors that have just come due change the weights of that day's forecast.
  * Never reads ahead. It also passes on the earlier errors of the same forecast, from which the interval is made.
+ * What moving each of the constants would change: `node tests/backtest/forecast-constants.mjs`.
  */
 import { expectSum, type Expert } from './experts.js';
 import { WEEK_DAYS } from './week.js';
