@@ -393,7 +393,7 @@ export const policy: Policy<Params> = {
       proposes: [],
     },
     {
-      title: 'No group on demand to fall back to: spot that is there stands in, one at a time',
+      title: 'No group on demand to fall back to',
       params: CHAT,
       view: inZones([true, true], [group('chat-a', 'us-east-1a', 'spot', 1)]),
       proposes: [{ action: 'ScaleOut', target: 'chat-a' }],
