@@ -5,6 +5,8 @@ import type { GpuOffer, JobFacts, PolicyView, SpotMarket, WorkloadView } from '.
 import { regionOfPlace } from '../../../src/core/price/zone.js';
 import { DAY_MS, HOUR_MS } from '../../../src/core/time.js';
 import { AS_OF, exampleView, offer, workload } from '../../../src/policies/estimating/examples.js';
+import { spotPrices } from '../../../src/policies/estimating/spot.js';
+import { placeName, placesOf, type PlaceParams, type SpotPlace } from '../../../src/policies/estimating/spot-places.js';
 import { policy } from '../../../src/policies/spot-shift.js';
 
 type Place = readonly [provider: string, place: string, onDemand: number, spot: number];
@@ -258,6 +260,77 @@ describe('why a place is no candidate', () => {
     const [move] = proposed(viewOf([HOME, WEST], { egress }, measured), { places: ['AWS/us-west-2'] });
     expect(move?.change).toMatchObject({ sendsGb: 100 });
     expect(Number(move?.change?.['egress'])).toBeCloseTo(2, 5);
+  });
+
+  describe('by the price list for data', () => {
+    const AWS_SKU = 'example.a100-80gb';
+    /** A GiB for so many dollars: 1.073741824 GB. */
+    const listed = (provider: string, sku: string, region: string | null, dollars: number) => ({
+      provider,
+      sku,
+      region,
+      rate: { nanos: BigInt(Math.round(dollars * 1.073741824e9)), currency: 'USD', quantity: 1n, unit: 'gib' as const },
+      source: 'list',
+    });
+    const google = offersOf([GOOGLE]).map((one) => ({ ...one, sku: 'a2-ultragpu-1g' }));
+    const priceOf = (egress: PolicyView['egress'], from: Place, to: Place): number | null => {
+      const view = viewOf([HOME, WEST, GOOGLE], {
+        egress: egress ?? [],
+        offers: [...offersOf([HOME, WEST]), ...google],
+      });
+      const [one] = view.workloads;
+      const own = one && spotPrices(view, one);
+      if (!one || !own) throw new Error('the example has its prices');
+      const given = params({ places: ['AWS', 'Google Cloud'] }) as PlaceParams;
+      const { egressPerGb } = placesOf(view, one, own, given);
+      const place = ([provider, name]: Place) => {
+        const sold = view.offers.find((offered) => offered.provider === provider && offered.region === name);
+        return { provider, region: regionOfPlace(provider, name), prices: { offer: sold } } as unknown as SpotPlace;
+      };
+      const found = egressPerGb(place(from), place(to));
+      return found === null ? null : found / 1e9;
+    };
+
+    it('the price is that of its region, or one that names none', () => {
+      const both = [listed('AWS', AWS_SKU, 'us-west-2', 0.09), listed('AWS', AWS_SKU, null, 0.02)];
+      expect(priceOf(both, WEST, HOME)).toBeCloseTo(0.09, 6);
+      expect(priceOf(both, HOME, WEST)).toBeCloseTo(0.02, 6);
+      expect(priceOf(both.slice(0, 1), HOME, WEST)).toBeNull();
+    });
+
+    it('the price is that of the machine that is left: its own, elsewhere the one that would run there', () => {
+      const list = [listed('Google Cloud', 'a2-ultragpu-1g', null, 0.12), listed('AWS', AWS_SKU, null, 0.02)];
+      expect(priceOf(list, GOOGLE, HOME)).toBeCloseTo(0.12, 6);
+      expect(priceOf(list, HOME, GOOGLE)).toBeCloseTo(0.02, 6);
+      expect(priceOf([listed('Google Cloud', AWS_SKU, null, 0.12)], GOOGLE, HOME)).toBeNull();
+      expect(priceOf([listed('Google Cloud', AWS_SKU, null, 0.12)], HOME, GOOGLE)).toBeNull();
+      expect(priceOf([listed('AWS', 'another', null, 0.02)], HOME, GOOGLE)).toBeNull();
+    });
+
+    it('a region to itself costs nothing', () => expect(priceOf([], HOME, HOME)).toBe(0));
+  });
+
+  it('a name is that of a cloud, of a region with its zones, or of a zone', () => {
+    const zones: Place[] = [
+      ['AWS', 'us-west-2', 4000, 500],
+      ['AWS', 'us-west-2a', 4000, 500],
+      ['AWS', 'us-west-2b', 4000, 500],
+      ['AWS', 'eu-west-1', 4000, 500],
+      ['Google Cloud', 'us-west-2', 4000, 500],
+    ];
+    const view = viewOf([HOME, ...zones], {}, batch({ term: 'spot', job: { ...job, checkpointGb: 0, dataGb: 0 } }));
+    const [one] = view.workloads;
+    const own = one && spotPrices(view, one);
+    if (!one || !own) throw new Error('the example has its prices');
+    const named = (...places: string[]): string[] =>
+      placesOf(view, one, own, params({ places }) as PlaceParams)
+        .others.map(placeName)
+        .toSorted();
+    expect(named('AWS/us-west-2a')).toEqual(['AWS us-west-2a']);
+    expect(named('AWS/us-west-2')).toEqual(['AWS us-west-2', 'AWS us-west-2a', 'AWS us-west-2b']);
+    expect(named('AWS')).toEqual(['AWS eu-west-1', 'AWS us-west-2', 'AWS us-west-2a', 'AWS us-west-2b']);
+    expect(named('Google Cloud/us-west-2')).toEqual(['Google Cloud us-west-2']);
+    expect(named('AWS/us-west')).toEqual([]);
   });
 
   it('is moved only if its owner says that it may be interrupted', () => {
