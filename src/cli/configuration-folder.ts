@@ -41,7 +41,8 @@ export interface Folder {
  * @throws Failure missing if there is no file, invalid naming every place of every file that is not YAML
  */
 export async function readFolder(at: string): Promise<Folder> {
-  const isFile = (await stat(at).catch(unread(at))).isFile();
+  // A pipe too, such as a shell makes of another command's answer.
+  const isFile = !(await stat(at).catch(unread(at))).isDirectory();
   const [folder, files] = isFile ? [path.dirname(at), [path.basename(at)]] : [at, await filesOf(at)];
   const sources = await Promise.all(files.map((file) => sourceOf(folder, file)));
   const problems = sources.flatMap(({ file, document, lines }) =>
@@ -189,15 +190,19 @@ function placeOf({ file, document, lines }: Source, keys: readonly string[]): st
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Writes a file of each section; returns their names. An empty section is written too: it says that there is none. */
-export async function writeFolder(folder: string, configuration: Sections): Promise<string[]> {
+/**
+ * Writes a file of each section into a folder, or all into one file where `at` is named as one; returns their names. An
+ * empty section is written too: it says that there is none.
+ */
+export async function writeFolder(at: string, configuration: Sections): Promise<{ folder: string; files: string[] }> {
+  const isFolder = !/\.ya?ml$/i.test(at) || (await stat(at).catch(() => null))?.isDirectory() === true;
+  const folder = isFolder ? at : path.dirname(at);
+  const names = SECTIONS.map((section) => [section, isFolder ? `${section}.yaml` : path.basename(at)] as const);
+  const files = [...new Set(names.map(([, file]) => file))];
   await mkdir(folder, { recursive: true });
-  const files: string[] = [];
-  for (const section of SECTIONS) {
-    const file = `${section}.yaml`;
-    const text = stringify({ [section]: configuration[section] ?? {} }, { lineWidth: 120 });
-    await writeFile(path.join(folder, file), text);
-    files.push(file);
+  for (const file of files) {
+    const held = names.flatMap(([section, of]) => (of === file ? [[section, configuration[section] ?? {}]] : []));
+    await writeFile(path.join(folder, file), stringify(Object.fromEntries(held), { lineWidth: 120 }));
   }
-  return files;
+  return { folder, files };
 }

@@ -136,7 +136,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, readonly [does: st
       () => import('./verbs/configuration.js'),
     ],
     export: [
-      'Write the current configuration into a folder of YAML, one file per section.',
+      'Write the current configuration as YAML: a folder with one file per section, or one file.',
       () => import('./verbs/configuration.js'),
     ],
   },

@@ -3,7 +3,7 @@
  * about it, followed word for word.
  */
 import * as fc from 'fast-check';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { stringify } from 'yaml';
@@ -351,9 +351,13 @@ budgets:
         const applied = await bursar(['apply', '-f', at, '--prune', '--yes']);
         expect(applied.code, applied.err).toBe(0);
         expect((await bursar(['diff', '-f', at, '--prune'])).out).toBe('There is nothing to change.\n');
-        const out = path.join(folder, 'exported');
-        await bursar(['export', '-f', out]);
-        expect((await bursar(['diff', '-f', out, '--prune'])).out).toBe('There is nothing to change.\n');
+        // Into a folder, and into one file.
+        for (const name of ['exported', 'exported.yaml']) {
+          const out = path.join(folder, name);
+          await bursar(['export', '-f', out]);
+          expect((await stat(out)).isFile()).toBe(name.endsWith('.yaml'));
+          expect((await bursar(['diff', '-f', out, '--prune'])).out).toBe('There is nothing to change.\n');
+        }
       }),
       { numRuns: 12 },
     );

@@ -47,13 +47,14 @@ Examples:
   addApply(program, session);
   program
     .command('export')
-    .requiredOption('-f, --file <folder>', 'the folder; files of the same names are overwritten')
-    .addHelpText('after', '\nExample:\n  bursar export -f bursar/')
+    .requiredOption('-f, --file <path>', 'a folder, or one file (.yaml); files of the same names are overwritten')
+    .addHelpText('after', '\nExamples:\n  bursar export -f bursar/\n  bursar export -f bursar.yaml')
     .action(async ({ file }: { file: string }) => {
       const configuration = await (await session.client()).configuration.get();
       const { writeFolder } = await import('../configuration-folder.js');
-      const files = await writeFolder(file, configuration);
-      session.print({ folder: file, files }, () => `${files.join(', ')} are written to ${printable(file)}.\n`);
+      const { folder, files } = await writeFolder(file, configuration);
+      const said = files.length === 1 ? `${file} is written.` : `${files.join(', ')} are written to ${folder}.`;
+      session.print({ folder, files }, () => `${printable(said)}\n`);
     });
 }
 
