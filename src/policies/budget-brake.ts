@@ -409,7 +409,7 @@ const REFUSAL = { action: 'RefuseLaunches', target: 'team/research' } as const;
 
 export const policy: Policy<Params> = {
   name: 'budget-brake',
-  version: 4,
+  version: 5,
   description:
     'Warns, refuses launches, moves to spot or to cheap hours, scales in and stops, step by step as the spend or the forecast of a budget passes its steps',
   params,

@@ -344,7 +344,7 @@ const CHAT = { service: 'chat', replicas: 3 };
 
 export const policy: Policy<Params> = {
   name: 'spot-serving',
-  version: 1,
+  version: 2,
   description:
     'Holds the replicas of a service on spot of several zones, with as many on demand as its objective needs, and adds before it takes away',
   params,

@@ -357,7 +357,7 @@ const series: DemandSeries = {
 
 export const policy: Policy<Params> = {
   name: 'spot-shift',
-  version: 5,
+  version: 6,
   description:
     'Runs what may be interrupted on spot, falls back on demand when spot is gone or a deadline needs it, and returns; replaces what lost a GPU',
   params,
