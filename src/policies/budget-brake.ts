@@ -17,6 +17,7 @@ import type {
   ResourceView,
   WorkloadView,
 } from '../core/policy/policy.js';
+import { spotMarketAt } from '../core/policy/spot-market.js';
 import { formatMoney } from '../core/money.js';
 import { compilePeak } from '../core/price/peak.js';
 import { formatInstant, HOUR_MS, MINUTE_MS } from '../core/time.js';
@@ -34,7 +35,7 @@ import {
   workloadHourNanos,
 } from './estimating/money.js';
 import { cheapHoursFor } from './off-peak-shift.js';
-import { ownMarket, recordOf, spotPrices, spotSaving } from './estimating/spot.js';
+import { recordOf, spotPrices, spotSaving } from './estimating/spot.js';
 
 const GRADES = ['tell', 'refuse-launches', 'move', 'scale-in', 'stop'] as const;
 type Grade = (typeof GRADES)[number];
@@ -286,7 +287,7 @@ function toSpot(view: PolicyView, braking: Braking, one: WorkloadView, replicas:
   const prices = spotPrices(view, one);
   if (prices === null || prices.spot >= prices.onDemand || one.gpusPerReplica === null || one.spotIsFixed === true)
     return [];
-  const record = recordOf(view, ownMarket(view, one), given.historyDays);
+  const record = recordOf(view, spotMarketAt(view.spotMarkets, one), given.historyDays);
   const perGpu = record === null ? null : spotSaving(prices, record, one.job?.restartHours ?? given.restartHours).mean;
   const shown = shared(view, braking, {
     onDemandPerGpuHour: units(prices.onDemand),

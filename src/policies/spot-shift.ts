@@ -18,6 +18,7 @@ import type {
   SpotMarket,
   WorkloadView,
 } from '../core/policy/policy.js';
+import { spotMarketAt } from '../core/policy/spot-market.js';
 import { DAY_MS, HOUR_MS } from '../core/time.js';
 import { AS_OF, exampleView, goneCard, offer, OFFERS, rate, workload } from './estimating/examples.js';
 import {
@@ -31,7 +32,7 @@ import {
 } from './estimating/explanations.js';
 import { gpuHourNanos, monthlyBetween, monthlyCostOf, offerAt } from './estimating/money.js';
 import { replacements } from './estimating/replace.js';
-import { marketOf, ownMarket, recordOf, sizedOn, spotPrices, spotSaving } from './estimating/spot.js';
+import { recordOf, sizedOn, spotPrices, spotSaving } from './estimating/spot.js';
 import { spotWord } from './estimating/spot-job.js';
 import {
   evidence,
@@ -94,7 +95,7 @@ function pricedOf(view: PolicyView, one: WorkloadView, given: Params): Priced | 
   const sized = sizedOn(one);
   if (isLeft(sized)) return sized;
   const { term, fleet, gpusPerReplica } = sized;
-  const market = ownMarket(view, one);
+  const market = spotMarketAt(view.spotMarkets, one);
   return {
     target: one.workload,
     gpus: Math.max(1, fleet.ready + fleet.booting) * gpusPerReplica,
@@ -279,7 +280,7 @@ function forDemand(view: PolicyView, series: DemandSeries, given: Params): Propo
   if (series.term !== 'on-demand' || spot === null || series.onDemand === null || series.gpus.length < hours) return [];
   const gpus = series.gpus.subarray(series.gpus.length - hours).reduce((sum, one) => sum + one, 0) / hours;
   if (gpus === 0) return [];
-  const market = marketOf(view, series.provider, series.region, series.gpuModel);
+  const market = spotMarketAt(view.spotMarkets, series);
   const judged = toSpot(view, {
     places: NOWHERE_ELSE,
     target: [series.provider, series.region ?? 'any region', series.sku ?? series.gpuModel ?? 'GPU'].join('/'),

@@ -15,6 +15,7 @@
  */
 import type { RecordedHistory } from '../../core/policy/history.js';
 import type { SpotMarket } from '../../core/policy/policy.js';
+import { spotMarketAt } from '../../core/policy/spot-market.js';
 import type { Rate } from '../../core/money.js';
 import { HOUR_MS } from '../../core/time.js';
 
@@ -117,11 +118,8 @@ function spotOf(
   hour: number,
 ): { readonly share: number; readonly perHour: number } | null {
   const one = history.demand[series];
-  const market = history.spotMarkets.find(
-    ({ provider, region, gpuModel }) =>
-      provider === one?.provider && gpuModel === one.gpuModel && (region === null || region === one.region),
-  );
-  const share = market === undefined ? null : availableShare(market, hour);
+  const market = one === undefined ? null : spotMarketAt(history.spotMarkets, one);
+  const share = market === null ? null : availableShare(market, hour);
   if (share === null) return null;
   const prices = history
     .offersAt(hour)

@@ -8,6 +8,7 @@
  */
 import type { RecordedHistory, RecordedJob } from '../../core/policy/history.js';
 import type { SpotMarket, WorkloadView } from '../../core/policy/policy.js';
+import { spotMarketAt } from '../../core/policy/spot-market.js';
 import { HOUR_MS, hourOf } from '../../core/time.js';
 import type { Term } from '../../core/usage.js';
 import { IDLE, ON_DEMAND, SPOT } from '../spot/problem.js';
@@ -99,7 +100,7 @@ function caseOf(
     restartMs: inMs(job.restartHours),
     slots,
     slotsAt: (place) => slotsThere(history, { ...facts, ...place }, slots, gpus),
-    hasMarket: marketOf(history, facts) !== null,
+    hasMarket: spotMarketAt(history.spotMarkets, facts) !== null,
   };
   return asRecorded(found, new CostSteps(history)).doneAt === null ? 'its work does not end within the window' : found;
 }
@@ -134,7 +135,7 @@ function slotsOf(
   priceOf: PriceOf,
   { term, since, gpus }: { readonly term: Term; readonly since: number; readonly gpus: number },
 ): JobSlot[] | string {
-  const market = marketOf(history, facts);
+  const market = spotMarketAt(history.spotMarkets, facts);
   const slots: JobSlot[] = [];
   for (let hour = hourOf(since); hour < history.to; hour += HOUR_MS) {
     const [onDemand, spot] = [priceOf(facts, hour, 'on-demand'), priceOf(facts, hour, 'spot')];
@@ -171,7 +172,7 @@ function slotsThere(
   gpus: number,
 ): JobSlot[] | null {
   const there: WorkloadView = { ...facts, region: facts.zone ?? facts.region };
-  const market = marketOf(history, there);
+  const market = spotMarketAt(history.spotMarkets, there);
   const prices = new Map<number, readonly [onDemand: number | null, spot: number | null]>();
   const slots: JobSlot[] = [];
   for (const { from, ms } of own) {
@@ -221,11 +222,6 @@ function seenWithin(market: SpotMarket, from: number, to: number): boolean | nul
   }
   return all;
 }
-
-const marketOf = ({ spotMarkets }: RecordedHistory, { provider, gpuModel, region }: WorkloadView): SpotMarket | null =>
-  spotMarkets.find(
-    (one) => one.provider === provider && one.gpuModel === gpuModel && (one.region === null || one.region === region),
-  ) ?? null;
 
 function missingPrice({ sku, provider, region }: WorkloadView, term: Term): string {
   if (sku === null || provider === null) return 'the machines on which it runs are unknown';

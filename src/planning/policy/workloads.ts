@@ -12,6 +12,7 @@ import type { MeteredGpus, RecordedHistory } from '../../core/policy/history.js'
 import type { TakenMeasurement } from '../../core/workload/measurement.js';
 import type { Change } from '../../core/policy/recommendation.js';
 import { READY_REPLICAS, type SpotMarket, type WorkloadView } from '../../core/policy/policy.js';
+import { spotMarketAt } from '../../core/policy/spot-market.js';
 import { DAY_MS, HOUR_MS, hourOf, MINUTE_MS } from '../../core/time.js';
 import type { Term } from '../../core/usage.js';
 import { pacesOf } from '../throughput/pace.js';
@@ -82,13 +83,8 @@ export class ReplayedWorkload {
     this.machine = machineOf(facts);
     this.before = this.signature;
     this.served = { until: history.from, replicaMinutes: 0, load: 0, unserved: 0 };
-    const { partOf, term, provider, zone, region, gpuModel } = facts;
-    const marketAt = (place: string | null): SpotMarket | undefined =>
-      history.spotMarkets.find(
-        (one) => one.provider === provider && one.gpuModel === gpuModel && (one.region ?? place) === place,
-      );
-    const isServed = partOf !== undefined && term === 'spot';
-    this.market = isServed ? (marketAt(zone ?? region) ?? marketAt(region) ?? null) : null;
+    const isServed = facts.partOf !== undefined && facts.term === 'spot';
+    this.market = isServed ? spotMarketAt(history.spotMarkets, facts) : null;
   }
 
   private get signature(): string {
@@ -410,10 +406,8 @@ export class ReplayedWorkload {
     if (term === 'spot') return spot ?? onDemand;
     if (this.moved === null) return term === null ? null : cheapest(term);
     if (spot === null) return onDemand;
-    const market = this.history.spotMarkets.find(
-      (one) => one.provider === provider && one.gpuModel === gpuModel && (one.region === null || one.region === region),
-    );
-    const available = (market === undefined ? null : availableShare(market, hour)) ?? 0;
+    const market = spotMarketAt(this.history.spotMarkets, { provider, gpuModel, region });
+    const available = (market === null ? null : availableShare(market, hour)) ?? 0;
     return available * spot + (1 - available) * (onDemand ?? spot);
   }
 }

@@ -5,10 +5,11 @@
  * Unknown is a reason, never a number: a group without a size, a price or a recorded market counts for nothing.
  */
 import type { FleetFacts, LeftAlone, PolicyView, SpotMarket, WorkloadView } from '../../core/policy/policy.js';
+import { spotMarketAt } from '../../core/policy/spot-market.js';
 import { MINUTE_MS } from '../../core/time.js';
 import { isLeft, leftAlone } from './explanations.js';
 import { gpuHourNanos, ownOffer } from './money.js';
-import { ownMarket, recordOf, sizedOn, type SpotRecord } from './spot.js';
+import { recordOf, sizedOn, type SpotRecord } from './spot.js';
 import { seenNow } from './spot-places.js';
 
 export interface ServingGroup {
@@ -94,7 +95,7 @@ function groupOf(view: PolicyView, one: WorkloadView, given: GroupParams): Servi
   if (offer === null) return term === 'on-demand' ? unpriced : NO_PRICE;
   const group = { ...unpriced, perHour: gpuHourNanos(offer.rate) * gpusPerReplica, spot: null };
   if (term === 'on-demand') return group;
-  const market = ownMarket(view, one);
+  const market = spotMarketAt(view.spotMarkets, one);
   const record = recordOf(view, market, given.historyDays);
   if (market === null || record === null)
     return leftAlone(

@@ -7,10 +7,11 @@
  * and no move sends data of an unknown size or at an unknown price.
  */
 import type { GpuOffer, PolicyView, SpotMarket, WorkloadView } from '../../core/policy/policy.js';
+import { spotMarketAt } from '../../core/policy/spot-market.js';
 import { providerName } from '../../core/price/price.js';
 import { regionOfPlace, regionOfZone } from '../../core/price/zone.js';
 import { cheapest, gpuHourNanos } from './money.js';
-import { marketOf, recordOf, spotSaving, type HourlySaving, type SpotPrices, type SpotRecord } from './spot.js';
+import { recordOf, spotSaving, type HourlySaving, type SpotPrices, type SpotRecord } from './spot.js';
 
 /** GB (10^9 bytes) of a GiB. */
 const GB_PER_GIB = 1.073741824;
@@ -166,7 +167,7 @@ function placeOf(
   if (spot === null) return 'it has no price on spot';
   const onDemand = cheapest(ofTerm('on-demand').filter((offer) => offer.sku === spot.sku));
   if (onDemand === null) return 'it has no price on demand, to which it would fall back';
-  const market = marketOf(view, provider, place, spot.gpuModel);
+  const market = spotMarketAt(view.spotMarkets, { provider, region: place, gpuModel: spot.gpuModel });
   const record = recordOf(view, market, historyDays);
   if (market === null || record === null)
     return `the availability of spot there has not been recorded for ${historyDays} days`;
@@ -186,13 +187,11 @@ function egressBook(view: PolicyView, one: WorkloadView, { egress }: PlaceParams
     if (source === destination) return 0;
     const pair = stated.get(`${source} ${destination}`);
     if (pair !== undefined) return pair;
-    const listed = (view.egress ?? []).find(
-      ({ provider, sku, region }) =>
-        provider === from.provider &&
-        sku === (from.provider === one.provider ? one.sku : from.prices.offer.sku) &&
-        (region === from.region || region === null),
-    );
-    return listed === undefined ? null : Number(listed.rate.nanos) / Number(listed.rate.quantity) / GB_PER_GIB;
+    const sku = from.provider === one.provider ? one.sku : from.prices.offer.sku;
+    const listed = (view.egress ?? []).filter((price) => price.provider === from.provider && price.sku === sku);
+    // The region's own price goes before one without a region.
+    const price = listed.find(({ region }) => region === from.region) ?? listed.find(({ region }) => region === null);
+    return price === undefined ? null : Number(price.rate.nanos) / Number(price.rate.quantity) / GB_PER_GIB;
   };
 }
 

@@ -47,26 +47,6 @@ export function sizedOn(
   return { term, fleet, gpusPerReplica };
 }
 
-export const marketOf = (
-  view: PolicyView,
-  provider: string | null,
-  region: string | null,
-  gpuModel: string | null,
-): SpotMarket | null =>
-  view.spotMarkets.find(
-    (market) =>
-      market.provider === provider &&
-      market.gpuModel === gpuModel &&
-      (market.region === region || market.region === null),
-  ) ?? null;
-
-/** The market where it stands: that of its zone where one is recorded, otherwise that of its region. */
-export const ownMarket = (
-  view: PolicyView,
-  { provider, zone, region, gpuModel }: Pick<WorkloadView, 'provider' | 'zone' | 'region' | 'gpuModel'>,
-): SpotMarket | null =>
-  (zone === undefined ? null : marketOf(view, provider, zone, gpuModel)) ?? marketOf(view, provider, region, gpuModel);
-
 /** The market's last `days`; null if it was not recorded for so long. */
 export function recordOf(view: PolicyView, market: SpotMarket | null, days: number): SpotRecord | null {
   if (market === null) return null;

@@ -294,6 +294,7 @@ describe('why a place is no candidate', () => {
     it('the price is that of its region, or one that names none', () => {
       const both = [listed('AWS', AWS_SKU, 'us-west-2', 0.09), listed('AWS', AWS_SKU, null, 0.02)];
       expect(priceOf(both, WEST, HOME)).toBeCloseTo(0.09, 6);
+      expect(priceOf(both.toReversed(), WEST, HOME)).toBeCloseTo(0.09, 6);
       expect(priceOf(both, HOME, WEST)).toBeCloseTo(0.02, 6);
       expect(priceOf(both.slice(0, 1), HOME, WEST)).toBeNull();
     });
