@@ -79,7 +79,7 @@ class Settling {
 
   /**
    * Actions that have not begun follow the newest evaluation: renewed if it proposes the same, otherwise withdrawn. An
-   * action that a person approved is never withdrawn.
+   * action that a person approved is never withdrawn, unless it waits for a promise that needs its target for more.
    */
   async revoke(wanted: readonly Recommendation[]): Promise<void> {
     const { organisation, team, policies, recommendations, standing, now } = this.evaluation;
@@ -91,6 +91,11 @@ class Settling {
     )) {
       if (action.recommendation !== null && standing.includes(action.recommendation)) continue;
       const byPerson = isApprovedByPerson(action);
+      const sizer = byPerson ? await this.promiserFor(action, wanted) : null;
+      if (sizer !== null) {
+        await this.withdraw(action, sizedBy(sizer));
+        continue;
+      }
       const recommendation = (byPerson ? recommendations : wanted).find(({ id }) => id === action.recommendation);
       const plan =
         recommendation === undefined ? null : await planOf(this.stores, this.tx, organisation, recommendation, now);
@@ -113,6 +118,17 @@ class Settling {
               },
         );
     }
+  }
+
+  /** The document that asks for more of a target than a promise would have while an action waits for it; null: none. */
+  private async promiserFor(action: Action, wanted: readonly Recommendation[]): Promise<string | null> {
+    if (!action.reasons.some(({ code }) => code === 'service-floor')) return null;
+    for (const one of wanted.filter(isForPromise)) {
+      const plan = await planOf(this.stores, this.tx, this.evaluation.organisation, one, this.evaluation.now);
+      if ('effect' in plan && plan.connection === action.connection && plan.effect.target === action.target)
+        return one.document;
+    }
+    return null;
   }
 
   private async withdraw(action: Action, reason: Reason): Promise<void> {

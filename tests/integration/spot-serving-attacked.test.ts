@@ -56,6 +56,29 @@ describe('a service that people approve the steps of', async () => {
   });
 });
 
+it.each(['enforce', 'approve'])('does not wait for a scale-in that a person approved before (%s)', async (mode) => {
+  const world = await spotService('approve', { limits: { cooldownMinutes: 4 } });
+  const { cloud, pass, sizes, apply } = world;
+  await pass(3);
+  await approveAll(world);
+  await pass(6);
+  for (const zone of ZONES) cloud.gone.add(zone);
+  await approveAll(world);
+  await pass(3);
+  const held = (await on(world, 'asg/od')).find(({ state }) => state === 'approved');
+  expect([sizes()[2], held?.reasons.map(({ code }) => code)]).toEqual([2, ['service-floor']]);
+  await apply({ name: 'chat', policy: 'spot-serving', mode, params: { service: 'chat', replicas: 4 } });
+  await pass(2);
+  await approveAll(world);
+  await pass(4);
+  expect([sizes()[2], cloud.ready()]).toEqual([4, 4]);
+  const ended = (await on(world, 'asg/od')).find(({ id }) => id === held?.id);
+  expect([ended?.state, ended?.reasons]).toEqual([
+    'refused',
+    [{ code: 'superseded', message: 'chat sets its size already, and two would undo each other' }],
+  ]);
+});
+
 describe('a service that a document holds by itself', async () => {
   const world = await spotService('enforce');
   const { cloud, pass, sizes, fewest, stores, db, clock } = world;
