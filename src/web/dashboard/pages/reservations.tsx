@@ -71,7 +71,7 @@ const columns = (act: (one: Reservation) => JSX.Element | null): readonly Column
         </ul>
       ),
   },
-  { name: say('column.holder'), text: ({ createdBy }) => createdBy },
+  { name: say('column.holder'), text: ({ createdBy }) => createdBy, isMinor: true },
   {
     name: say('column.until'),
     text: ({ expiresAt }) => expiresAt,
