@@ -116,8 +116,8 @@ const providersNamed = (isWanted: (name: string) => boolean): Promise<Provider[]
   ]);
 
 /**
- * The providers of which no setting is set and whose settings have a file of their own, as those with an SDK have: it is
- * read without the SDK.
+ * The providers of which no setting is set and whose settings have a file of their own, as those with an SDK have: it
+ * is read without the SDK.
  */
 async function absentProviders(environment: Readonly<Record<string, string | undefined>>): Promise<AbsentProvider[]> {
   const here = path.join(import.meta.dirname, 'providers');

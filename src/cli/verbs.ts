@@ -193,8 +193,8 @@ const VERBS = Object.entries(GROUPS).flatMap(([group, verbs]) =>
 );
 
 /**
- * Adds the verbs of the file that has the one that `argv` names. Where it names none, every verb is added by its name and
- * sentence; all are added whole for the completion of a shell, and where `argv` is null.
+ * Adds the verbs of the file that has the one that `argv` names. Where it names none, every verb is added by its name
+ * and sentence; all are added whole for the completion of a shell, and where `argv` is null.
  */
 export async function addVerbs(program: Command, session: Session, argv: readonly string[] | null): Promise<void> {
   // The program's own flags take no value: the first word that is no flag is the verb.

@@ -126,7 +126,9 @@ function judge(view: PolicyView, one: WorkloadView, given: Params): Judged {
   return found === null ? withoutPrice(view, one, priced) : withPrices(view, one, found, given);
 }
 
-/** Work on spot that is gone does not wait for a price; nor does a deadline where nobody knows whether spot is there. */
+/**
+ * Work on spot that is gone does not wait for a price; nor does a deadline where nobody knows whether spot is there.
+ */
 function withoutPrice(view: PolicyView, one: WorkloadView, priced: Priced): Judged {
   const { term, market } = priced;
   const isThere = market === null ? null : seenNow({ market }, view.asOf);
@@ -242,12 +244,13 @@ function toSpot(view: PolicyView, found: Case): Judged {
 function toOnDemand(view: PolicyView, found: Priced, why: string): Proposal {
   const { target, gpus, prices } = found;
   const saves = prices === null ? null : (prices.spot - prices.onDemand) * gpus;
+  const isDearer = prices !== null && prices.spot >= prices.onDemand;
   return {
     action: 'MoveToOnDemand',
     target,
     protective: true,
     change: { term: 'on-demand' },
-    title: `Move ${target} on demand: ${prices !== null && prices.spot >= prices.onDemand ? 'spot is no cheaper' : why}`,
+    title: `Move ${target} on demand: ${isDearer ? 'spot is no cheaper' : why}`,
     monthlySavings: saves === null ? null : monthlyBetween(saves, saves, saves),
     monthlyCost: prices === null ? null : monthlyCostOf(prices.spot * gpus),
     computation: numbers(found),

@@ -1,6 +1,6 @@
 /**
- * The constants of the forecast and of its interval, each moved down and up alone, on the series that they were chosen on
- * (forecast-series.mjs). Reads the constants from the source, and needs no build.
+ * The constants of the forecast and of its interval, each moved down and up alone, on the series that they were chosen
+ * on (forecast-series.mjs). Reads the constants from the source, and needs no build.
  *
  * A change is a part: of each kind's loss, the mean over the kinds. Its standard error is that between the series of a
  * kind, which are drawn independently; the same series are forecast with and without the change.

@@ -1,7 +1,7 @@
 /**
  * The series that the forecast's constants are chosen on, none of which is in the published tables: synthetic kinds
- * (forecast-kinds.mjs) with seeds of their own, from 20,000 on (the second half, from 30,000 on, was only looked at), and
- * the two virtual clusters of tests/fixtures/commitment-demand: arrivals and GPU counts recorded, durations drawn.
+ * (forecast-kinds.mjs) with seeds of their own, from 20,000 on (the second half, from 30,000 on, was only looked at),
+ * and the two virtual clusters of tests/fixtures/commitment-demand: arrivals and GPU counts recorded, durations drawn.
  */
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';

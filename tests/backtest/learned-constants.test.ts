@@ -42,7 +42,7 @@ describe("the forecast's constants, on a part of the series that they were chose
   }, 300_000);
 
   // A narrower interval has a better score here and holds less; which one is right was not chosen by the score alone.
-  it('of the interval hold what was asked within 4 points, and have no neighbour with a score better by 2.5 %', async () => {
+  it('of the interval hold what was asked within 4 points, and have no neighbour that scores 2.5 % better', async () => {
     const { held, moved } = await (await measured(seeds, every)).intervals(INTERVAL_CONSTANTS);
     COVERAGES.forEach((asked, index) => expect(Math.abs((held[index] ?? 0) - asked)).toBeLessThan(0.04));
     expect(moved).toHaveLength(32);

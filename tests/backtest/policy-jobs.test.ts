@@ -13,6 +13,7 @@ import { backtestTeam } from '../../src/planning/policy/report.js';
 import { mulberry32 } from '../../src/lab/random.js';
 import { AS_OF, OFFERS, rate, workload } from '../../src/policies/estimating/examples.js';
 import { runningThroughout } from '../support/recorded-sizes.js';
+import { recorded as recordedHistory } from '../support/recorded-history.js';
 
 const policies = await loadParts<Policy>('policies', 'policy', (part) => lacksFunctions(part, 'evaluate'));
 const of = (name: string): Policy => policies.find((policy) => policy.name === name)!;
@@ -20,27 +21,15 @@ const SETTINGS: ReplaySettings = { stepHours: 1, restartMinutes: 10, forecaster:
 const at = (hours: number): number => AS_OF + hours * HOUR_MS;
 
 /** Midnight at the start; from eight to eight an hour costs half as much again. On demand 4, on spot 1.5. */
-function history(hours: number, over: Partial<RecordedHistory>): RecordedHistory {
-  return {
-    organisation: 'default',
-    team: 'lab',
-    currency: 'USD',
-    from: AS_OF,
+const history = (hours: number, over: Partial<RecordedHistory>): RecordedHistory =>
+  recordedHistory({
     to: at(hours),
-    demand: [],
-    resources: [],
-    workloads: [],
-    jobs: [],
-    spotMarkets: [],
-    leases: [],
-    budgets: [],
     peak: compilePeak([{ zone: 'UTC', from: '08:00', to: '20:00', factor: '1.5' }]),
     offersAt: () => OFFERS,
     pricesAt: () => ({ onDemand: rate(4000), reserved: [] }),
     sizes: runningThroughout(over.workloads ?? [], AS_OF, at(hours)),
     ...over,
-  };
-}
+  });
 
 interface Said {
   readonly since: number;

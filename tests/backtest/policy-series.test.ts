@@ -2,7 +2,6 @@
 import { describe, expect, it } from 'vitest';
 import { checkWindow } from '../../src/core/policy/backtest-window.js';
 import type { RecordedHistory } from '../../src/core/policy/history.js';
-import { NO_PEAK } from '../../src/core/price/peak.js';
 import type { DemandSeries, Policy, PolicyView, Proposal, Reading } from '../../src/core/policy/policy.js';
 import type { RecommendedAction } from '../../src/core/policy/recommendation.js';
 import { DAY_MS, formatInstant, HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
@@ -13,27 +12,16 @@ import { backtestPolicy } from '../../src/planning/policy/run.js';
 import { CostSteps } from '../../src/planning/policy/steps.js';
 import { AS_OF, OFFERS, rate, workload } from '../../src/policies/estimating/examples.js';
 import { runningThroughout } from '../support/recorded-sizes.js';
+import { recorded as recordedHistory } from '../support/recorded-history.js';
 
 const policies = await loadParts<Policy>('policies', 'policy', (part) => lacksFunctions(part, 'evaluate'));
 const of = (name: string): Policy => policies.find((policy) => policy.name === name)!;
 const SETTINGS: ReplaySettings = { stepHours: 1, restartMinutes: 10, forecaster: null };
 const NEVER = { policy: of('lease'), params: {}, document: 'd', forecaster: null };
 
-function history(hours: number, over: Partial<RecordedHistory> = {}): RecordedHistory {
-  return {
-    organisation: 'default',
-    team: 'lab',
-    currency: 'USD',
-    from: AS_OF,
+const history = (hours: number, over: Partial<RecordedHistory> = {}): RecordedHistory =>
+  recordedHistory({
     to: AS_OF + hours * HOUR_MS,
-    demand: [],
-    resources: [],
-    workloads: [],
-    jobs: [],
-    spotMarkets: [],
-    leases: [],
-    budgets: [],
-    peak: NO_PEAK,
     offersAt: () => OFFERS,
     pricesAt: () => ({
       onDemand: rate(3000),
@@ -41,8 +29,7 @@ function history(hours: number, over: Partial<RecordedHistory> = {}): RecordedHi
     }),
     sizes: runningThroughout(over.workloads ?? [], AS_OF, AS_OF + hours * HOUR_MS),
     ...over,
-  };
-}
+  });
 
 const series = (gpus: readonly number[]): DemandSeries => ({
   provider: 'AWS',

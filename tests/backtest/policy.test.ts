@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest';
 import type { Budget } from '../../src/core/budget/budget.js';
 import type { RecordedHistory } from '../../src/core/policy/history.js';
 import type { TakenMeasurement } from '../../src/core/workload/measurement.js';
-import { NO_PEAK } from '../../src/core/price/peak.js';
 import type {
   DemandSeries,
   Policy,
@@ -22,27 +21,15 @@ import { mulberry32 } from '../../src/lab/random.js';
 import { AS_OF, OFFERS, rate, workload } from '../../src/policies/estimating/examples.js';
 import { monthBudget } from '../support/makers.js';
 import { meteredAs, runningThroughout } from '../support/recorded-sizes.js';
+import { recorded as recordedHistory } from '../support/recorded-history.js';
 
 const policies = await loadParts<Policy>('policies', 'policy', (part) => lacksFunctions(part, 'evaluate'));
 const of = (name: string): Policy => policies.find((policy) => policy.name === name)!;
 const SETTINGS: ReplaySettings = { stepHours: 1, restartMinutes: 10, forecaster: null };
 
-function history(over: Partial<RecordedHistory> & { readonly hours: number }): RecordedHistory {
-  const { hours, ...rest } = over;
-  return {
-    organisation: 'default',
-    team: 'lab',
-    currency: 'USD',
-    from: AS_OF,
+const history = ({ hours, ...rest }: Partial<RecordedHistory> & { readonly hours: number }): RecordedHistory =>
+  recordedHistory({
     to: AS_OF + hours * HOUR_MS,
-    demand: [],
-    resources: [],
-    workloads: [],
-    jobs: [],
-    spotMarkets: [],
-    leases: [],
-    budgets: [],
-    peak: NO_PEAK,
     offersAt: () => OFFERS,
     pricesAt: () => ({
       onDemand: rate(3000),
@@ -50,8 +37,7 @@ function history(over: Partial<RecordedHistory> & { readonly hours: number }): R
     }),
     sizes: runningThroughout(rest.workloads ?? [], AS_OF, AS_OF + hours * HOUR_MS),
     ...rest,
-  };
-}
+  });
 
 /** GPUs per hour, the first `past` of them before the window. */
 const series = (gpus: readonly number[], past = 0, over: Partial<DemandSeries> = {}): DemandSeries => ({

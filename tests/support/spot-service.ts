@@ -25,7 +25,9 @@ export const POLICIES = [serving] as unknown as readonly Policy[];
 export const ZONES = ['us-east-1a', 'us-east-1b'];
 const SKU = 'p4d.24xlarge';
 
-/** Groups of a cloud: on spot, replicas are ready two minutes after they were asked for, and only while spot is there. */
+/**
+ * Groups of a cloud: on spot, replicas are ready two minutes after they were asked for, and only while spot is there.
+ */
 class SpotCloud extends MemoryCloud {
   readonly gone = new Set<string>();
 

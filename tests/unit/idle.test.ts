@@ -11,16 +11,8 @@ import {
 } from '../../src/planning/idle/samples.js';
 import { byTime, clairvoyantSaving, simulateIdle, type IdlePolicy } from '../../src/planning/idle/simulate.js';
 import { mulberry32 } from '../../src/lab/random.js';
+import { evidence } from '../support/idle-evidence.js';
 
-const evidence = (minute: number, percent: number | null, more: Partial<IdleEvidence> = {}): IdleEvidence => ({
-  resource: 'gpu-0',
-  minute,
-  gpuUtilPercent: percent,
-  requestsPerSecond: null,
-  memoryUsedRatio: 0.1,
-  workload: 'training',
-  ...more,
-});
 const settings = { ...IDLE_DEFAULTS, restartMinutes: 10 };
 /** The minute at which a policy first stops a stream of one sample per minute; null if never. */
 function firstStop(policy: IdlePolicy, samples: readonly IdleEvidence[]): number | null {

@@ -501,13 +501,13 @@ export function opensAgainFrom({
 
 /**
  * Whether a decided recommendation that is proposed again is a new question. The rule: while its action is in progress,
- * it is not. After the action it is one when evidence from half an hour after the action's end proposes it; five minutes
- * where a service was promised the replicas. Another number of replicas is one with the first evidence after the action,
- * limited by the cooldown; so is a target that its own document has changed back since (stopped, started by the calendar
- * or by a lifted brake, and to be stopped again). An action that was refused because of the last reading is one a minute
- * later. A decision that led to no action (rejected, or nothing could carry it out) stands until the situation has
- * passed: one evaluation did not propose it, and a later one does; after a rejection at least half an hour later. An
- * evaluation without readings does not count as passing.
+ * it is not. After the action it is one when evidence from half an hour after the action's end proposes it; five
+ * minutes where a service was promised the replicas. Another number of replicas is one with the first evidence after
+ * the action, limited by the cooldown; so is a target that its own document has changed back since (stopped, started
+ * by the calendar or by a lifted brake, and to be stopped again). An action that was refused because of the last
+ * reading is one a minute later. A decision that led to no action (rejected, or nothing could carry it out) stands
+ * until the situation has passed: one evaluation did not propose it, and a later one does; after a rejection at least
+ * half an hour later. An evaluation without readings does not count as passing.
  */
 export function opensAgain(decided: Decided, evidenceAt: number | null): boolean {
   const { status, hasLapsed, action, decidedAt } = decided;

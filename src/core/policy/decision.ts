@@ -7,7 +7,8 @@
  * the document's priority, then the larger known saving (unknown is smallest), then the name. Losers stay on the winner
  * as `insteadOf`. A document in mode `observe` competes with no other: its proposals are kept with the status
  * `observed`. A group and one of its machines are never both changed, and a target that an action has ended is not
- * proposed again. The groups of a promised service are left to the document that promises it, and to the brake. This is the only path from policies to people: no saving beyond the spend passes it (claim.ts).
+ * proposed again. The groups of a promised service are left to the document that promises it, and to the brake. This
+ * is the only path from policies to people: no saving beyond the spend passes it (claim.ts).
  */
 import { own } from '../own.js';
 import { calibrationKey } from './calibration.js';
@@ -227,7 +228,9 @@ export const promisesOf = <D extends PolicyDocument>(
       return promise === undefined ? [] : [{ document, ...promise }];
     });
 
-/** The name of another document that sizes a candidate's group; null: there is none, or the candidate goes before it. */
+/**
+ * The name of another document that sizes a candidate's group; null: there is none, or the candidate goes before it.
+ */
 export function promiserOf(
   { observedTargets }: PolicyView,
   promised: ReturnType<typeof promisedGroups>,

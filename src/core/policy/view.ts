@@ -34,7 +34,9 @@ export interface DemandSeries {
   readonly coveredGpus?: Float64Array;
   /** Commitments that hold now; absent: none are known of. */
   readonly committed?: readonly { readonly units: number; readonly hoursLeft: number }[];
-  /** Commitments that may cover the machines beside those, though no metered term says so; absent: none are known of. */
+  /**
+   * Commitments that may cover the machines beside those, though no metered term says so; absent: none are known of.
+   */
   readonly bought?: readonly { readonly units: number; readonly hoursLeft: number }[];
   /** GPUs of `bought` whose account is unknown; absent: none. */
   readonly boughtForUnknown?: number;
@@ -325,7 +327,9 @@ export interface PolicyView {
   readonly spotMarkets: readonly SpotMarket[];
   /** Ready replicas of a service's groups that are gone by now, by the service; absent: none are known. */
   readonly goneReplicas?: Readonly<Record<string, readonly MinuteSeries[]>>;
-  /** When each policy document was last written or resumed, by its name; absent: no policy that is evaluated needs it. */
+  /**
+   * When each policy document was last written or resumed, by its name; absent: no policy that is evaluated needs it.
+   */
   readonly documentsSince?: Readonly<Record<string, number>>;
   readonly leases: readonly LeaseView[];
   /** Absent: no evaluated policy uses them. */

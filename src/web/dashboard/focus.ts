@@ -1,7 +1,7 @@
 /**
- * Whoever is in a part of a page that is taken away goes on nearby: in the table or the list that it was part of, else at
- * the page's heading, and never at the top of the document. Nothing is scrolled, and the focus is taken from nobody who
- * has it.
+ * Whoever is in a part of a page that is taken away goes on nearby: in the table or the list that it was part of, else
+ * at the page's heading, and never at the top of the document. Nothing is scrolled, and the focus is taken from nobody
+ * who has it.
  */
 export function keepFocus(): void {
   let path: EventTarget[] = [];

@@ -26,7 +26,10 @@ export interface Column<Row> {
 const PART = 50;
 /** With more columns than these a table does not fit on a phone: there each row is a list of its values. */
 const MOST_NARROW = 3;
-/** With more than these it does not fit beside the menu of a small screen: there its minor columns wait to be asked for. */
+/**
+ * With more than these it does not fit beside the menu of a small screen: there its minor columns wait to be asked
+ * for.
+ */
 const MOST_SMALL = 7;
 
 interface Props<Row> {

@@ -1,4 +1,6 @@
-/** What else could have been done with a team's demand, resources and fleets: by hand, and where nothing is compared. */
+/**
+ * What else could have been done with a team's demand, resources and fleets: by hand, and where nothing is compared.
+ */
 import { describe, expect, it } from 'vitest';
 import type { RecordedHistory } from '../../../src/core/policy/history.js';
 import type {

@@ -7,20 +7,11 @@ import {
   HOUSEKEEPING_PERCENT,
   utilisationOrMissing,
   WORKING_PERCENT,
-  type IdleEvidence,
   type IdleSample,
 } from '../../../src/planning/idle/samples.js';
 import { clairvoyantSaving } from '../../../src/planning/idle/simulate.js';
+import { evidence } from '../../support/idle-evidence.js';
 
-const evidence = (minute: number, percent: number | null, more: Partial<IdleEvidence> = {}): IdleEvidence => ({
-  resource: 'gpu-0',
-  minute,
-  gpuUtilPercent: percent,
-  requestsPerSecond: null,
-  memoryUsedRatio: 0.1,
-  workload: 'training',
-  ...more,
-});
 const plannerOf = (over: Partial<IdleSettings> = {}): IdlePlanner =>
   new IdlePlanner({ ...IDLE_DEFAULTS, restartMinutes: 10, ...over });
 
