@@ -63,6 +63,7 @@ import { PolicyAuthors1764000000084 } from './0084-policy-authors.js';
 import { DroppedDays1764000000085 } from './0085-dropped-days.js';
 import { DirectoryNames1764000000086 } from './0086-directory-names.js';
 import { MutesBySeverity1764000000087 } from './0087-mutes-by-severity.js';
+import { SpendSums1764000000088 } from './0088-spend-sums.js';
 
 export const migrations = [
   Foundation1764000000001,
@@ -129,4 +130,5 @@ export const migrations = [
   DroppedDays1764000000085,
   DirectoryNames1764000000086,
   MutesBySeverity1764000000087,
+  SpendSums1764000000088,
 ];

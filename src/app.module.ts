@@ -39,6 +39,7 @@ import { RestoreSchedule } from './pipeline/restore.js';
 import { leaseMsOf, Runner } from './pipeline/runner.js';
 import type { Stage } from './pipeline/stage.js';
 import { Tick } from './pipeline/tick.js';
+import { SumSchedule } from './pipeline/sum.js';
 import { TidySchedule } from './pipeline/tidy.js';
 import { tracedConnection } from './pipeline/tracing.js';
 import type { Watch } from './pipeline/watch.js';
@@ -336,6 +337,7 @@ function tickOf(
           new AlertSchedule(stores, organisation),
           new ExpirySchedule(stores),
           new PeriodSchedule(stores),
+          new SumSchedule(stores),
           new TidySchedule(stores, { organisation, years: config.auditYears, collector: auditCollector }),
         ],
         parts,

@@ -31,6 +31,7 @@
  *                                             enqueues cost.credit, budget.weigh
  *   cost.credit          credit.ts            pays for metered usage with granted credits
  *                                             enqueues budget.weigh
+ *   spend.sum            sum.ts               sums a day of all teams for questions about all of them
  *   budget.weigh         evaluate-budget.ts   state, forecast and crossings of a budget's period
  *                                             enqueues recommendation.make, alert.make, itself
  *   recommendation.make  recommend.ts         evaluates the policies for a team
@@ -93,6 +94,7 @@ import { reportStage } from './report.js';
 import { rollupStage } from './rollup.js';
 import { sendAuditStage } from './send-audit.js';
 import { shareStage } from './share.js';
+import { sumStage } from './sum.js';
 import { settleBillsStage } from './settle-bills.js';
 import { mergeStage } from './merge.js';
 import type { Stage } from './stage.js';
@@ -132,6 +134,7 @@ export function makeLine(
     rollupStage(stores),
     shareStage(organisations, shares, credits, budgets, prices),
     creditStage(credits, budgets),
+    sumStage(stores),
     evaluateBudgetStage(stores),
     recommendStage(stores, policies),
     answerStage(stores, channels, notification),

@@ -58,6 +58,7 @@ import { DirectoryStore } from './access/directory.js';
 import { SessionList } from './access/session-list.js';
 import { SessionStore } from './access/sessions.js';
 import { ShareStore } from './cost/shares.js';
+import { SpendSumStore } from './cost/sums.js';
 import { SlackDesk } from './alert/slack-desk.js';
 import { SpendStore } from './cost/spend.js';
 import { NO_TARGETS, type TargetFinder } from './action/targets.js';
@@ -82,6 +83,7 @@ export class Stores {
   readonly shares = new ShareStore();
   readonly credits: CreditStore;
   readonly spend: SpendStore;
+  readonly spendSums = new SpendSumStore();
   readonly budgets: BudgetStore;
   readonly quotes: QuoteStore;
   readonly reservations: ReservationStore;

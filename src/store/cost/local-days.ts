@@ -11,10 +11,14 @@
  * subtraction, and are summed from their hours: a figure of which nothing is left, which may be unknown or zero; and a
  * day with usage that was priced and not summed yet. Lines of civil dates (whole days of a bill, shared costs, credits)
  * keep their dates in every zone.
+ *
+ * Questions about all teams read sums that are made beforehand (sums.ts) where nothing has changed since: whole weeks of
+ * each team, if the question does not ask day by day; and days of all teams together, where only their sum is wanted.
  */
 import type { Basis } from '../../core/cost/spend-query.js';
-import { formatDay, parseDay } from '../../core/time.js';
+import { civilFromDays, formatDay, parseDay } from '../../core/time.js';
 import type { Queryable } from '../database.js';
+import { areSummedIn, staleDays, weekOf } from './sums.js';
 
 /** A question about sums per day. */
 export interface DaysAsked {
@@ -60,20 +64,114 @@ export async function daySource(
   basis: Basis,
   unit: DayUnit,
 ): Promise<DaySource> {
-  const { from, to, teams, zone, dimensions = null } = asked;
-  const params = [organisation, from, to, teams, dimensions];
-  if (zone === 'UTC') return { table: 'cost_day', params };
-  const { hours, days } = await movedHours(db, organisation, asked, basis, unit);
-  if (hours.length === 0) return { table: 'cost_day', params };
-  return { table: localDays(OF_BASIS[basis]), params: [...params, zone, hours, days] };
+  const columns = OF_BASIS[basis];
+  const params: unknown[] = [organisation, asked.from, asked.to, asked.teams, asked.dimensions ?? null];
+  const all = await movedHours(db, organisation, asked, basis, unit);
+  const stale = asked.teams === null && unit !== 'day' ? await staleDays(db, organisation) : null;
+  const moved =
+    stale === null ? all : await withLines(db, organisation, all, await changing(db, organisation, all, stale));
+  const weeks = stale === null ? null : await wholeWeeks(db, organisation, asked, unit, moved, stale);
+  if (moved.hours.length === 0)
+    return weeks === null
+      ? { table: 'cost_day', params }
+      : { table: `(${daysAndWeeks(columns, weeks, params)})`, params };
+  const touched = touchedBy(moved);
+  const isDivided = stale !== null && (await areDivided(db, organisation, asked.zone, touched, stale));
+  params.push(asked.zone, isDivided ? partsOf(moved) : moved.hours, touched);
+  const untouched = weeks === null ? otherDays(columns, 'cost_day') : daysAndWeeks(columns, weeks, params);
+  const table = isDivided ? dividedDays(columns, untouched) : localDays(columns, ONE_BY_ONE, untouched);
+  return { table, params };
 }
 
-interface Moved {
-  /** First instants of the hours whose local day is not their UTC day, if that matters for the question. */
-  readonly hours: readonly string[];
-  /** Their UTC days and their local days. */
-  readonly days: readonly string[];
+/** Whether the days of which hours move are summed by the parts that the zone divides them into. */
+async function areDivided(
+  db: Queryable,
+  organisation: string,
+  zone: string,
+  touched: readonly string[],
+  stale: ReadonlySet<string>,
+): Promise<boolean> {
+  if (touched.some((day) => stale.has(day)) || !(await areSummedIn(db, organisation, zone, touched))) return false;
+  return !(await waitingDays(db, organisation)).some((day) => touched.includes(day));
 }
+
+/** The days of the moved hours that may have changed since they were summed. */
+async function changing(
+  db: Queryable,
+  organisation: string,
+  { hours }: Moved,
+  stale: ReadonlySet<string>,
+): Promise<ReadonlySet<string>> {
+  return hours.length === 0 ? new Set() : new Set([...stale, ...(await waitingDays(db, organisation))]);
+}
+
+/** Of the hours on some days only those that have any line: today's later ones have none. */
+async function withLines(
+  db: Queryable,
+  organisation: string,
+  { hours, locals }: Moved,
+  days: ReadonlySet<string>,
+): Promise<Moved> {
+  const doubtful = hours.filter((hour) => days.has(utcDayOf(hour)));
+  if (doubtful.length === 0) return { hours, locals };
+  const rows = await db.query<{ hour: string }>(
+    `select to_char(h at time zone 'UTC', 'YYYY-MM-DD HH24:MI"Z"') as hour from unnest($2::timestamptz[]) as h
+     where ${['usage_hour', 'cost_hour', 'unmetered_line'].map((table) => `exists (select 1 from ${table} l where l.organisation = $1 and l.hour = h)`).join(' or ')}`,
+    [organisation, doubtful],
+  );
+  const found = new Set(rows.map(({ hour }) => hour));
+  const kept = hours.flatMap((hour, at) => (days.has(utcDayOf(hour)) && !found.has(hour) ? [] : [at]));
+  return { hours: kept.map((at) => hours[at] ?? ''), locals: kept.map((at) => locals[at] ?? '') };
+}
+
+/**
+ * Sums of all teams together, day by day: a team is '' where they were summed beforehand. Null: teams are asked for by
+ * name, or nothing is summed beforehand. On `accrued` a sum of lines with and without a billed amount would hide those
+ * without.
+ */
+export async function allTeamsByDay(
+  db: Queryable,
+  organisation: string,
+  asked: DaysAsked,
+  basis: Basis,
+): Promise<DaySource | null> {
+  if (asked.teams !== null || basis === 'accrued') return null;
+  const stale = await staleDays(db, organisation);
+  if (stale === null) return null;
+  const all = await movedHours(db, organisation, asked, basis, 'day');
+  const open = all.hours.length === 0 ? stale : await changing(db, organisation, all, stale);
+  const moved = await withLines(db, organisation, all, open);
+  const columns = OF_BASIS[basis];
+  const params: unknown[] = [organisation, asked.from, asked.to, null, asked.dimensions ?? null];
+  if (moved.hours.length === 0)
+    return { table: `(${summedDays(columns, `$${params.push([...open])}::date[]`)})`, params };
+  params.push(asked.zone, moved.hours, touchedBy(moved), [...open]);
+  const late = moved.hours.filter((hour) => open.has(utcDayOf(hour)));
+  const source = summedBeforehand(
+    columns,
+    '$9::date[]',
+    late.length === 0 ? null : `$${params.push(late)}::timestamptz[]`,
+  );
+  return { table: localDays(columns, source, otherDays(columns, source.days)), params };
+}
+
+/** The hours whose local day is not their UTC day, if that matters for the question. */
+interface Moved {
+  /** Their first instants, in UTC. */
+  readonly hours: readonly string[];
+  /** The local day of each. */
+  readonly locals: readonly string[];
+}
+
+const utcDayOf = (hour: string): string => hour.slice(0, 10);
+
+/** A UTC day and the local day of hours of it that move. */
+const partsOf = ({ hours, locals }: Moved): string[] => [
+  ...new Set(hours.map((hour, at) => `${utcDayOf(hour)} ${locals[at] ?? ''}`)),
+];
+
+/** Their UTC days and their local days. */
+const touchedBy = ({ hours, locals }: Moved): string[] => [...new Set([...hours.map(utcDayOf), ...locals])];
 
 const isIn = (day: string): string =>
   `($2::date is null or ${day} >= $2::date) and ($3::date is null or ${day} < $3::date)`;
@@ -101,8 +199,8 @@ async function movedHours(
   basis: Basis,
   unit: DayUnit,
 ): Promise<Moved> {
-  const span = await spanOf(db, organisation, asked);
-  if (span === null) return { hours: [], days: [] };
+  const span = asked.zone === 'UTC' ? null : await spanOf(db, organisation, asked);
+  if (span === null) return { hours: [], locals: [] };
   const splits = unit !== 'day' && (basis === 'actual' || basis === 'accrued');
   const matters = [
     unit === 'day' ? 'true' : `(${isIn('local')}) <> (${isIn('day')})`,
@@ -111,14 +209,14 @@ async function movedHours(
   ];
   // Of a range of many years only the days that are known: one record may lie decades away from all others.
   const isLong = span.last - span.first > LONG_DAYS;
-  const [row] = await db.query<{ hours: string[] | null; days: string[] | null }>(
+  const [row] = await db.query<{ hours: string[] | null; locals: string[] | null }>(
     `with ${isLong ? HOURS_OF_KNOWN_DAYS : ALL_HOURS}, hour as (
        select h, (h at time zone $4)::date as local, (h at time zone 'UTC')::date as day from hours
      )${splits ? `, split as materialized (${SPLIT_DAYS})` : ''}, moved as (
        select h, local, day from hour where local <> day and (${isIn('local')} or ${isIn('day')}) and (${matters.join(' or ')})
      )
      select array_agg(to_char(h at time zone 'UTC', 'YYYY-MM-DD HH24:MI"Z"') order by h) as hours,
-       (select array_agg(distinct d::text) from moved, unnest(array[local, day]) d) as days
+       array_agg(local::text order by h) as locals
      from moved where $1::text is not null`,
     [
       organisation,
@@ -130,7 +228,7 @@ async function movedHours(
       ...(isLong ? [asked.teams] : []),
     ],
   );
-  return { hours: row?.hours ?? [], days: row?.days ?? [] };
+  return { hours: row?.hours ?? [], locals: row?.locals ?? [] };
 }
 
 /** Up to this length the ends of the range are used as they are; beyond it they are limited to the known days. */
@@ -152,6 +250,43 @@ async function spanOf(
   const [begin, end] = [parseDay(known?.first ?? ''), parseDay(known?.last ?? '')];
   if (begin === null || end === null) return null;
   return { first: Math.max(first ?? begin, begin), last: Math.min(last ?? end, end) };
+}
+
+/** Days of a question by how they are read; no day is in both. */
+interface Weeks {
+  /** Mondays of weeks that lie in the range, and have their sums. */
+  readonly mondays: readonly string[];
+  /** All other days of the range of which no hour moves. */
+  readonly days: readonly string[];
+}
+
+/** Null: there are none. If months are asked for, a week counts that lies in one. */
+async function wholeWeeks(
+  db: Queryable,
+  organisation: string,
+  asked: DaysAsked,
+  unit: DayUnit,
+  moved: Moved,
+  stale: ReadonlySet<string>,
+): Promise<Weeks | null> {
+  const span = await spanOf(db, organisation, asked);
+  if (span === null || span.last - span.first > LONG_DAYS) return null;
+  const touched = new Set(touchedBy(moved));
+  // A range without an end includes its last known day.
+  const end = span.last + 1;
+  const monthOf = (day: number): number => civilFromDays(day).month;
+  const isWhole = (monday: number): boolean =>
+    monday >= span.first &&
+    monday + 7 <= (asked.to === null ? end : Math.min(end, parseDay(asked.to) ?? end)) &&
+    (unit !== 'month' || monthOf(monday) === monthOf(monday + 6)) &&
+    Array.from({ length: 7 }, (_, at) => formatDay(monday + at)).every((day) => !stale.has(day) && !touched.has(day));
+  const mondays = new Set<number>();
+  for (let monday = weekOf(span.first + 6); monday < end; monday += 7) if (isWhole(monday)) mondays.add(monday);
+  if (mondays.size === 0) return null;
+  const days: string[] = [];
+  for (let day = span.first; day < end; day++)
+    if (!mondays.has(weekOf(day)) && !touched.has(formatDay(day))) days.push(formatDay(day));
+  return { mondays: [...mondays].map(formatDay), days };
 }
 
 /**
@@ -192,15 +327,90 @@ const valuesOf = (columns: Columns, table: string): string => eachOf(columns, (c
 const sumsOf = (columns: Columns, table: string): string =>
   eachOf(columns, (column) => `sum(${table}.${column}) as ${column}`);
 const inCurrency = (table: string): string => `coalesce(${table}.currency, t.currency, 'USD')`;
+/** Days of UTC of which an hour was priced and not summed yet, whatever the team. */
+async function waitingDays(db: Queryable, organisation: string): Promise<string[]> {
+  const rows = await db.query<{ day: string }>(`with ${WAITING} select distinct right(key, 10) as day from waiting`, [
+    organisation,
+  ]);
+  return rows.map(({ day }) => day);
+}
+
 const askedOf = (table: string): string => `${table}.organisation = $1
       and ($4::text[] is null or ${table}.team = any($4::text[])) and ($5::bigint[] is null or ${table}.dimension = any($5::bigint[]))`;
 const OF_HOURS = `l.dimension not in (select i.id from dimension i where i.organisation = $1 and i.civil)`;
 
+/** Where days, their moved hours, and other hours of theirs are read. */
+interface Source {
+  readonly days: string;
+  readonly moved: string;
+  readonly hours: string;
+}
+
+const ONE_BY_ONE: Source = { days: 'cost_day', moved: 'hour_line', hours: 'hour_line' };
+
+const keysOf = (team: string, rest: string): string => `organisation, ${team} as team, ${rest}, dimension, currency`;
+
+/** The sums of all teams by day, but of the days `open` those of each team. */
+const summedDays = (columns: Columns, open: string): string => `
+  select ${keysOf(`''::text`, 'day')}, shared_from, ${columns.join(', ')} from spend_day
+  where organisation = $1 and ${isIn('day')} and day <> all(${open})
+  union all
+  select ${keysOf('team', 'day')}, shared_from, ${columns.join(', ')} from cost_day
+  where organisation = $1 and ${isIn('day')} and day = any(${open}) and team not like 'shared:%'`;
+
+/** The same of hours; `late`: the moved hours of these days, if any. Each torn day finds its hours by its team. */
+function summedBeforehand(columns: Columns, open: string, late: string | null): Source {
+  const ofAll = `select ${keysOf(`''::text`, 'hour')}, ${columns.join(', ')} from spend_hour where organisation = $1`;
+  const ofEach = `select ${keysOf('team', 'hour')}, ${columns.join(', ')} from hour_line where organisation = $1`;
+  const closed = `${ofAll} and (hour at time zone 'UTC')::date <> all(${open})`;
+  return {
+    days: `(${summedDays(columns, open)})`,
+    moved:
+      late === null
+        ? `(${closed})`
+        : `(${closed} union all ${ofEach} and hour = any(${late}) and team not like 'shared:%')`,
+    hours: late === null ? `(${ofAll})` : `(${ofAll} union all ${ofEach})`,
+  };
+}
+
+/**
+ * Days of which hours move, from the parts that the zone `$6` divides each into: a part that is listed in `$7` goes to its
+ * local day, the others stay on their UTC day.
+ */
+const dividedDays = (columns: Columns, untouched: string): string => `(
+  select $1::text as organisation, y.team, y.day, y.dimension, y.currency, '' as shared_from, ${sumsOf(columns, 'y')}
+  from (
+    select p.team, p.dimension, p.currency, case when p.day || ' ' || p.local = any($7::text[]) then p.local else p.day end as day, ${valuesOf(columns, 'p')}
+    from spend_local p where ${askedOf('p')} and p.zone = $6 and p.day = any($8::date[])
+  ) y
+  where ${isIn('y.day')} group by 2, 3, 4, 5
+  union all
+  select ${keysOf('x.team', 'x.day')}, x.shared_from, ${valuesOf(columns, 'x')} from cost_day x
+  where ${askedOf('x')} and ${isIn('x.day')} and x.day = any($8::date[])
+    and (x.shared_from <> '' or x.dimension in (select i.id from dimension i where i.organisation = $1 and i.civil))
+  union all ${untouched})`;
+
+/** The days that no moved hour touches. */
+const otherDays = (columns: Columns, days: string): string => `
+  select x.organisation, x.team, x.day, x.dimension, x.currency, x.shared_from, ${valuesOf(columns, 'x')} from ${days} x
+  where ${askedOf('x')} and ${isIn('x.day')} and x.day <> all($8::date[])`;
+
+/** A week stands on its Monday. */
+function daysAndWeeks(columns: Columns, { mondays, days }: Weeks, params: unknown[]): string {
+  const [weeks, others] = [`$${params.push(mondays)}::date[]`, `$${params.push(days)}::date[]`];
+  return `
+  select ${keysOf('w.team', 'w.week as day')}, w.shared_from, ${valuesOf(columns, 'w')} from spend_week w
+  where ${askedOf('w')} and w.week = any(${weeks})
+  union all
+  select ${keysOf('x.team', 'x.day')}, x.shared_from, ${valuesOf(columns, 'x')} from cost_day x
+  where ${askedOf('x')} and x.day = any(${others})`;
+}
+
 /** The moved hours, summed by their UTC day and their local day. */
-const movedHoursOf = (columns: Columns): string => `
+const movedHoursOf = (columns: Columns, { moved }: Source): string => `
   hours as materialized (
     select l.team, (l.hour at time zone 'UTC')::date as day, (l.hour at time zone $6)::date as local, l.dimension, l.currency, ${sumsOf(columns, 'l')}
-    from hour_line l
+    from ${moved} l
     where ${askedOf('l')} and l.hour = any($7::timestamptz[]) and ${OF_HOURS}
     group by 1, 2, 3, 4, 5
   ), moved as materialized (
@@ -210,7 +420,7 @@ const movedHoursOf = (columns: Columns): string => `
   )`;
 
 /** The UTC days that they touch, minus them; torn: the rest of the day cannot be computed by subtraction. */
-function daysWithoutThem(columns: Columns): string {
+function daysWithoutThem(columns: Columns, { days }: Source): string {
   const unclear = columns
     .filter((column) => column === 'records' || (OPEN as readonly string[]).includes(column))
     .map(
@@ -219,7 +429,7 @@ function daysWithoutThem(columns: Columns): string {
     );
   return `
   summed as materialized (
-    select x.team, x.day, x.dimension, x.currency, x.shared_from, ${valuesOf(columns, 'x')} from cost_day x
+    select x.team, x.day, x.dimension, x.currency, x.shared_from, ${valuesOf(columns, 'x')} from ${days} x
     where ${askedOf('x')} and ${isIn('x.day')} and x.day = any($8::date[])
   ), held as materialized (
     select p.team, p.day, p.dimension, p.currency, ${eachOf(columns, (column) => `sum(p.${column}) - coalesce(sum(p.less_${column}), 0) as ${column}`)},
@@ -236,10 +446,10 @@ function daysWithoutThem(columns: Columns): string {
 }
 
 /** The hours of torn days that are not moved. */
-const hoursOfTorn = (columns: Columns): string => `
+const hoursOfTorn = (columns: Columns, { hours }: Source): string => `
   rest as materialized (
     select l.team, (l.hour at time zone 'UTC')::date as day, l.dimension, l.currency, ${sumsOf(columns, 'l')}
-    from hour_line l
+    from ${hours} l
     where l.organisation = $1 and l.team = any(array(select distinct k.team from held k where k.is_torn))
       and l.hour >= (select min(k.day) from held k where k.is_torn)::timestamp at time zone 'UTC'
       and l.hour < ((select max(k.day) from held k where k.is_torn) + 1)::timestamp at time zone 'UTC'
@@ -253,13 +463,13 @@ const hoursOfTorn = (columns: Columns): string => `
   )`;
 
 /**
- * `$6` is the zone, `$7` the moved hours, `$8` the days that they touch. Hours and sums per day are read in separate
+ * `$6` is the zone, `$7` the moved hours, `$8` the days that they touch; `untouched` reads all other days. Hours and sums per day are read in separate
  * parts: a Citus cluster cannot join the view of hours. The dimensions of civil dates are a set in the condition, and
  * subtraction is by grouping: with joins, a planner without statistics reads one side once for each row of the other.
  * The currency of a team is joined to sums, not to lines.
  */
-const localDays = (columns: Columns): string => `(
-  with ${[WAITING, movedHoursOf(columns), daysWithoutThem(columns), hoursOfTorn(columns)].join(',')}
+const localDays = (columns: Columns, source: Source, untouched: string): string => `(
+  with ${[WAITING, movedHoursOf(columns, source), daysWithoutThem(columns, source), hoursOfTorn(columns, source)].join(',')}
   select $1::text as organisation, y.team, y.day, y.dimension, y.currency, y.shared_from, ${sumsOf(columns, 'y')}
   from (
     select s.team, s.day, s.dimension, s.currency, s.shared_from, ${valuesOf(columns, 's')} from summed s where s.shared_from <> ''
@@ -273,5 +483,4 @@ const localDays = (columns: Columns): string => `(
   ) y
   group by 2, 3, 4, 5, 6
   union all
-  select x.organisation, x.team, x.day, x.dimension, x.currency, x.shared_from, ${valuesOf(columns, 'x')} from cost_day x
-  where ${askedOf('x')} and ${isIn('x.day')} and x.day <> all($8::date[]))`;
+  ${untouched})`;

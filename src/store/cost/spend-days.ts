@@ -2,11 +2,12 @@
  * Sums of each day of a few groups, and of all other groups together. Reads only. For a thousand teams a day is nine
  * figures here, instead of many thousand; PostgreSQL adds them exactly. Amounts stay in their own currency.
  */
-import { addDecimal, negateDecimal } from '../../core/decimal.js';
-import type { GroupKey } from '../../core/cost/spend-query.js';
+import { addDecimal, negateDecimal, type Decimal } from '../../core/decimal.js';
+import type { Basis, GroupKey } from '../../core/cost/spend-query.js';
 import type { Dimension } from '../../core/cost/rollup.js';
+import { formatDay, parseDay } from '../../core/time.js';
 import type { Queryable } from '../database.js';
-import { daySource, type DaySource } from './local-days.js';
+import { allTeamsByDay, daySource, type DaySource } from './local-days.js';
 import { ASKED, isOfDimension, LINES, valueOf, type Figure, type SumsQuery } from './spend-sums.js';
 
 /** Groups that are distinguished by their name and currency. */
@@ -36,57 +37,86 @@ export async function daySums(db: Queryable, organisation: string, query: DaysQu
 
 interface DaySum {
   readonly day: string;
+  readonly team?: string;
   readonly currency: string;
   readonly cost: string | null;
-  /** Lines, and those of them that have a cost. */
-  readonly lines: string;
-  readonly known: string;
+  /** Lines, and those of them that have a cost; null: nobody counted them. */
+  readonly lines: number | null;
+  readonly known: number | null;
 }
 
 /**
  * The named teams are read by their key, in a few milliseconds; the others are what is left of the sums of all, so that
- * nothing has to be compared with a list of names line by line.
+ * nothing has to be compared with a list of names line by line. Of sums that were made beforehand nobody counts the
+ * lines: where they leave nothing, the days are read again line by line, because nothing may be zero or unknown.
  */
 async function daySumsOfTeams(db: Queryable, organisation: string, query: DaysQuery): Promise<DayGroup[]> {
   const { groups, since, basis, teams } = query;
   const names = groups.flatMap(({ name }) => (name === null || teams?.includes(name) === false ? [] : [name]));
-  const figures = `sum(c.${basis})::text as cost, count(*)::text as lines, count(c.${basis})::text as known`;
-  const asked = ({ table }: DaySource): string => `from ${table} c where ${ASKED} and ${LINES[basis]}`;
-  const [ofAll, ofNamed] = await Promise.all([
-    daySource(db, organisation, query, basis, 'day'),
-    daySource(db, organisation, { ...query, teams: names, from: since }, basis, 'day'),
-  ]);
+  const beforehand = await allTeamsByDay(db, organisation, query, basis);
   const [all, own] = await Promise.all([
-    db.query<DaySum>(
-      `select c.day::text as day, c.currency, ${figures} ${asked(ofAll)} group by c.day, c.currency`,
-      ofAll.params,
-    ),
-    db.query<DaySum & { team: string }>(
-      `select c.day::text as day, c.team, c.currency, ${figures} ${asked(ofNamed)} group by c.day, c.team, c.currency`,
-      ofNamed.params,
-    ),
+    beforehand === null ? sumsOfLines(db, organisation, query) : sumsBeforehand(db, basis, beforehand),
+    sumsOfLines(db, organisation, { ...query, teams: names, from: since }, 'c.team'),
   ]);
   const named = own.filter(({ team, currency }) =>
     groups.some((group) => group.name === team && group.currency === currency),
   );
-  const others = all.flatMap((sum): DayGroup[] => {
-    const { day, currency } = sum;
-    const taken = named.filter((one) => one.day === day && one.currency === currency);
-    const left = (key: 'lines' | 'known'): number =>
-      taken.reduce((rest, one) => rest - Number(one[key]), Number(sum[key]));
-    if (left('lines') === 0) return [];
-    const cost = taken.reduce(
-      (rest, one) => addDecimal(rest, negateDecimal(valueOf(one.cost ?? '0'))),
-      valueOf(sum.cost ?? '0'),
-    );
-    return [{ day, name: null, currency, cost: left('known') === 0 ? null : cost }];
-  });
-  return [...named.map(({ day, team, currency, cost }) => ({ day, name: { value: team }, currency, cost })), ...others];
+  const left = all.map((sum) => leftOf(sum, named));
+  const unclear = left.flatMap(({ day, cost, lines }) => (lines === null && isNothing(cost) ? [day] : [])).sort();
+  const others = left.filter(({ day }) => !unclear.includes(day));
+  const [first, last] = [unclear[0], unclear.at(-1)];
+  if (first !== undefined && last !== undefined) {
+    const again = await sumsOfLines(db, organisation, {
+      ...query,
+      from: first,
+      to: formatDay((parseDay(last) ?? 0) + 1),
+    });
+    others.push(...again.filter(({ day }) => unclear.includes(day)).map((sum) => leftOf(sum, named)));
+  }
+  return [
+    ...named.map(({ day, team = '', currency, cost }) => ({ day, name: { value: team }, currency, cost })),
+    ...others.flatMap(({ day, currency, cost, lines, known }): DayGroup[] =>
+      lines === 0 ? [] : [{ day, name: null, currency, cost: known === 0 ? null : cost }],
+    ),
+  ];
 }
+
+/** Each day in each currency, and by another column if one is named. */
+async function sumsOfLines(db: Queryable, organisation: string, query: DaysQuery, also?: 'c.team'): Promise<DaySum[]> {
+  const { basis } = query;
+  const { table, params } = await daySource(db, organisation, query, basis, 'day');
+  return db.query<DaySum>(
+    `select c.day::text as day, c.currency, sum(c.${basis})::text as cost, count(*)::int as lines, count(c.${basis})::int as known${also === undefined ? '' : `, ${also}`}
+     from ${table} c where ${ASKED} and ${LINES[basis]} group by c.day, c.currency${also === undefined ? '' : `, ${also}`}`,
+    params,
+  );
+}
+
+const sumsBeforehand = (db: Queryable, basis: Basis, { table, params }: DaySource): Promise<DaySum[]> =>
+  db.query<DaySum>(
+    `select c.day::text as day, c.currency, sum(c.${basis})::text as cost, null as lines, null as known
+     from ${table} c where ${ASKED} and ${LINES[basis]} group by c.day, c.currency`,
+    params,
+  );
+
+/** A day's sum without those of the named teams. */
+function leftOf(sum: DaySum, named: readonly DaySum[]): Omit<DaySum, 'cost'> & { readonly cost: Decimal } {
+  const taken = named.filter(({ day, currency }) => day === sum.day && currency === sum.currency);
+  const without = (key: 'lines' | 'known'): number | null =>
+    sum[key] === null ? null : taken.reduce((rest, one) => rest - (one[key] ?? 0), sum[key]);
+  const cost = taken.reduce(
+    (rest, one) => addDecimal(rest, negateDecimal(valueOf(one.cost ?? '0'))),
+    valueOf(sum.cost ?? '0'),
+  );
+  return { ...sum, cost, lines: without('lines'), known: without('known') };
+}
+
+const isNothing = (amount: Decimal): boolean => amount.unscaled === 0n;
 
 async function daySumsByName(db: Queryable, organisation: string, query: DaysQuery): Promise<DayGroup[]> {
   const { key, groups, basis } = query;
-  const { table, params } = await daySource(db, organisation, query, basis, 'day');
+  const { table, params } =
+    (await allTeamsByDay(db, organisation, query, basis)) ?? (await daySource(db, organisation, query, basis, 'day'));
   const [column, type] = columnOf(key);
   const values = groups.flatMap((group, at) => valuesOf(query, group.name).map((value) => ({ ...group, value, at })));
   const lists = [

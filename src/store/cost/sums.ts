@@ -1,0 +1,159 @@
+/**
+ * Sums of the days of `cost_day` that questions about all teams read: of each team by week (`spend_week`), of all teams
+ * together by day and by hour (`spend_day`, `spend_hour`), and of each team by the parts of a UTC day that lie on one
+ * day of a zone, in the zones of teams (`spend_local`; `spend_zone` names them). With a thousand teams a month is sixty
+ * thousand rows of `cost_day`, and some hundred of all teams together.
+ *
+ * The invariant: a day that has no row in `spend_stale` has its sums in all of these tables; triggers note each change of
+ * `cost_day`, in its own transaction, whoever makes it. What is stale is read from `cost_day` and its hours instead
+ * (local-days.ts), so an answer never waits for a sum, and is never of another state than `cost_day`. On a Citus
+ * cluster there are no triggers, and no sums.
+ */
+import { formatDay, parseDay } from '../../core/time.js';
+import type { Queryable, Transaction } from '../database.js';
+
+/** The figures of `cost_day`. */
+const FIGURES = [
+  'records',
+  'gpu_part_ms',
+  'unpriced_part_ms',
+  'unpriced_lines',
+  'accrued',
+  'actual',
+  'billed',
+  'effective',
+  'list',
+  'stated_part_ms',
+  'stated_lines',
+].map((name) => ({ name, sum: `sum(l.${name})` }));
+const NAMES = FIGURES.map(({ name }) => name).join(', ');
+const SUMS = FIGURES.map(({ sum }) => sum).join(', ');
+
+/** The days of the shared costs themselves are nobody's: their shares are. */
+const OF_TEAMS = `l.organisation = $1 and l.team not like 'shared:%'`;
+
+/**
+ * Only lines that are alike in what any basis asks of a line are added, so that the sum answers as each of them does:
+ * whether an amount is known, and whether anything has no price.
+ */
+const ALIKE = [
+  'l.actual is null',
+  'l.billed is null',
+  'l.effective is null',
+  'l.list is null',
+  'l.unpriced_lines > l.stated_lines',
+  'l.unpriced_lines > 0',
+  'l.unpriced_part_ms = 0',
+]
+  .map((condition, bit) => `${2 ** bit} * (${condition})::int`)
+  .join(' + ');
+
+const REPLACE = [
+  `delete from spend_day where organisation = $1 and day = any($2::date[])`,
+  `insert into spend_day (organisation, day, dimension, currency, shared_from, ${NAMES})
+   select $1, l.day, l.dimension, l.currency, l.shared_from, ${SUMS}
+   from cost_day l where ${OF_TEAMS} and l.day = any($2::date[]) group by 2, 3, 4, 5`,
+];
+
+/** What has no price has its team's. Asked only of such lines: a join would be made for every line of an hour. */
+const CURRENCY = `coalesce(l.currency, (select t.currency from team t where t.organisation = $1 and t.id = l.team), 'USD')`;
+
+/** Lines of civil dates keep their dates in every zone, and have no hours. */
+const REPLACE_HOURS = [
+  `delete from spend_hour where organisation = $1 and hour >= $2::date::timestamp at time zone 'UTC'
+     and hour < ($2::date + 1)::timestamp at time zone 'UTC'`,
+  `delete from spend_local where organisation = $1 and day = $2::date`,
+  `delete from spend_zone where organisation = $1 and day = $2::date`,
+];
+const HOURS = `
+with line as materialized (
+  select l.team, l.hour, l.dimension, ${CURRENCY} as currency, ${FIGURES.map(({ name, sum }) => `${sum} as ${name}`).join(', ')}
+  from hour_line l
+  where ${OF_TEAMS} and l.hour >= $2::date::timestamp at time zone 'UTC' and l.hour < ($2::date + 1)::timestamp at time zone 'UTC'
+    and l.dimension not in (select i.id from dimension i where i.organisation = $1 and i.civil)
+  group by 1, 2, 3, 4
+), named as (
+  insert into spend_zone (organisation, day, zone) select $1, $2::date, zone from unnest($3::text[]) as zone
+), hours as (
+  insert into spend_hour (organisation, hour, dimension, currency, ${NAMES})
+  select $1, l.hour, l.dimension, l.currency, ${SUMS} from line l group by 2, 3, 4
+)
+insert into spend_local (organisation, day, zone, team, local, dimension, currency, ${NAMES})
+select $1, $2::date, z.zone, l.team, (l.hour at time zone z.zone)::date, l.dimension, l.currency, ${SUMS}
+from line l, unnest($3::text[]) as z(zone) group by 3, 4, 5, 6, 7`;
+
+/** A company has a few; each costs as much as the days themselves. */
+const MOST_ZONES = 8;
+const ZONES = `
+select zone from team where organisation = $1 and zone not in ('UTC', 'Etc/UTC') group by zone order by count(*) desc, zone limit ${MOST_ZONES}`;
+
+const REPLACE_WEEK = [
+  `delete from spend_week where organisation = $1 and week = $2::date`,
+  `insert into spend_week (organisation, week, team, dimension, currency, shared_from, alike, ${NAMES})
+   select $1, $2::date, l.team, l.dimension, l.currency, l.shared_from, ${ALIKE}, ${SUMS}
+   from cost_day l where ${OF_TEAMS} and l.day >= $2::date and l.day < $2::date + 7 group by 3, 4, 5, 6, 7`,
+];
+
+/** Whether changes are noted. */
+const IS_NOTED = `exists (select 1 from pg_trigger where tgrelid = 'cost_day'::regclass and tgname = 'spend_inserted' and tgenabled <> 'D')`;
+
+/** The Monday of a day's week, both in days since 1970 (a Thursday). */
+export const weekOf = (day: number): number => day - ((((day + 3) % 7) + 7) % 7);
+
+export class SpendSumStore {
+  /** The UTC days that have changed since they were summed, or lack a zone of the teams, of every organisation. */
+  stale(db: Queryable): Promise<{ organisation: string; days: string[] }[]> {
+    return db.query(
+      `select organisation, array_agg(distinct day::text) as days
+       from (
+         select organisation, day from spend_stale
+         union all
+         select d.organisation, d.day from (select distinct organisation, day from spend_day) d, lateral (${ZONES.replace('$1', 'd.organisation')}) t
+         where not exists (select 1 from spend_zone z where z.organisation = d.organisation and z.day = d.day and z.zone = t.zone)
+       ) s where ${IS_NOTED} group by 1 order by 1`,
+    );
+  }
+
+  /**
+   * Sums some days anew, and the weeks that they are in. Several at once wait for each other.
+   * @param days UTC, as 2026-10-05
+   */
+  async replace(tx: Transaction, organisation: string, days: readonly string[]): Promise<void> {
+    // The notes go first: a change that is committed from here on leaves one of its own.
+    await tx.query(`delete from spend_stale where organisation = $1 and day = any($2::date[])`, [organisation, days]);
+    for (const statement of REPLACE) await tx.query(statement, [organisation, days]);
+    const zones = (await tx.query<{ zone: string }>(ZONES, [organisation])).map(({ zone }) => zone);
+    for (const day of days) {
+      for (const statement of REPLACE_HOURS) await tx.query(statement, [organisation, day]);
+      await tx.query(HOURS, [organisation, day, zones]);
+    }
+    const weeks = new Set(days.map((day) => formatDay(weekOf(parseDay(day) ?? 0))));
+    for (const week of weeks) for (const statement of REPLACE_WEEK) await tx.query(statement, [organisation, week]);
+  }
+}
+
+/** Whether each of some UTC days that has any costs is summed by the days of a zone. */
+export async function areSummedIn(
+  db: Queryable,
+  organisation: string,
+  zone: string,
+  days: readonly string[],
+): Promise<boolean> {
+  const [missing] = await db.query(
+    `select 1 from unnest($3::date[]) as asked(day)
+     where exists (select 1 from cost_day c where c.organisation = $1 and c.day = asked.day)
+       and not exists (select 1 from spend_zone z where z.organisation = $1 and z.day = asked.day and z.zone = $2) limit 1`,
+    [organisation, zone, days],
+  );
+  return missing === undefined;
+}
+
+/** UTC days whose sums are not to be read; null: none are. */
+export async function staleDays(db: Queryable, organisation: string): Promise<ReadonlySet<string> | null> {
+  const [row] = await db.query<{ noted: boolean; days: string[] | null }>(
+    `select ${IS_NOTED} as noted, (select array_agg(distinct day::text) from spend_stale where organisation = $1) as days
+     from (select $1::text) as asked`,
+    [organisation],
+  );
+  return row?.noted === true ? new Set(row.days ?? []) : null;
+}
