@@ -4,9 +4,10 @@
  *
  * Triggers note the changes, because the version before, which may still run, knows nothing of these tables. They only
  * add rows, so that no transaction waits for another. Citus refuses triggers on tables that are spread: there they go
- * (src/store/distribution.ts), and nothing is read from these sums.
+ * (src/store/distribution.ts), and nothing is read from these sums. The last trigger is made by the next migration, when
+ * the days that are there have been noted: with fewer than all of them nothing is read from these sums either.
  *
- * Expands only. Every day that is known begins as changed.
+ * Expands only.
  */
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
@@ -33,50 +34,47 @@ const UP = [
      primary key (organisation, day, zone, team, local, dimension, currency))`,
   `create table spend_zone (
      organisation text not null, day date not null, zone text not null, primary key (organisation, day, zone))`,
-  `create table spend_stale (organisation text not null, day date not null)`,
-  `create index spend_stale_day on spend_stale (organisation, day)`,
-  `create index cost_day_day on cost_day (organisation, day)`,
-  `create index usage_hour_hour on usage_hour (organisation, hour)`,
-  `create index cost_hour_hour on cost_hour (organisation, hour)`,
+  `create table spend_stale (
+     organisation text not null, day date not null, no bigint generated always as identity, primary key (organisation, day, no))`,
   `create function note_stale_spend() returns trigger language plpgsql as $$
    begin
      insert into spend_stale (organisation, day) select distinct organisation, day from changed;
      return null;
    end $$`,
-  `insert into spend_stale (organisation, day) select distinct organisation, day from cost_day`,
 ];
 
+/** After what happens to `cost_day`, and which of its rows say the day. */
 const TRIGGERS = [
   ['inserted', 'insert', 'new'],
   ['deleted', 'delete', 'old'],
   ['updated', 'update', 'new'],
-  ['moved', 'update', 'old'],
-].map(
-  ([name, event, rows]) => `create trigger spend_${name} after ${event} on cost_day
-   referencing ${rows} table as changed for each statement execute function note_stale_spend()`,
-);
+] as const;
+
+export const noteAfter = (name: string, event: string, rows: string): string =>
+  `create trigger spend_${name} after ${event} on cost_day
+   referencing ${rows} table as changed for each statement execute function note_stale_spend()`;
 
 /** Citus's documentation, "Citus Tables and Views". */
 const SPREAD = `select 1 from pg_dist_partition where logicalrelid = 'cost_day'::regclass`;
 
-const DOWN = [
-  ...['inserted', 'deleted', 'updated', 'moved'].map((name) => `drop trigger if exists spend_${name} on cost_day`),
-  `drop function note_stale_spend()`,
-  `drop index cost_day_day, usage_hour_hour, cost_hour_hour`,
-  `drop table spend_stale, spend_zone, spend_local, spend_hour, spend_day, spend_week`,
-];
+/** Whether the table is on the nodes of a cluster. */
+export async function isSpread(runner: QueryRunner): Promise<boolean> {
+  const [found] = (await runner.query(`select to_regclass('pg_dist_partition') is not null as cluster`)) as [
+    { cluster: boolean },
+  ];
+  return found.cluster && ((await runner.query(SPREAD)) as unknown[]).length > 0;
+}
 
 export class SpendSums1764000000088 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     for (const statement of UP) await runner.query(statement);
-    const [found] = (await runner.query(`select to_regclass('pg_dist_partition') is not null as cluster`)) as [
-      { cluster: boolean },
-    ];
-    const spread = found.cluster ? ((await runner.query(SPREAD)) as unknown[]).length > 0 : false;
-    if (!spread) for (const statement of TRIGGERS) await runner.query(statement);
+    if (await isSpread(runner)) return;
+    for (const [name, event, rows] of TRIGGERS) await runner.query(noteAfter(name, event, rows));
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    for (const statement of DOWN) await runner.query(statement);
+    for (const [name] of TRIGGERS) await runner.query(`drop trigger if exists spend_${name} on cost_day`);
+    await runner.query(`drop function note_stale_spend()`);
+    await runner.query(`drop table spend_stale, spend_zone, spend_local, spend_hour, spend_day, spend_week`);
   }
 }

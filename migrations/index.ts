@@ -64,6 +64,7 @@ import { DroppedDays1764000000085 } from './0085-dropped-days.js';
 import { DirectoryNames1764000000086 } from './0086-directory-names.js';
 import { MutesBySeverity1764000000087 } from './0087-mutes-by-severity.js';
 import { SpendSums1764000000088 } from './0088-spend-sums.js';
+import { DaysOfAllTeams1764000000089 } from './0089-days-of-all-teams.js';
 
 export const migrations = [
   Foundation1764000000001,
@@ -131,4 +132,5 @@ export const migrations = [
   DirectoryNames1764000000086,
   MutesBySeverity1764000000087,
   SpendSums1764000000088,
+  DaysOfAllTeams1764000000089,
 ];

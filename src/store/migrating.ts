@@ -36,8 +36,7 @@ export async function migrateDatabase(url: string): Promise<string[]> {
   holder.on('error', () => undefined);
   await holder.connect();
   try {
-    await holder.query(`set lock_timeout = ${OTHERS_MILLISECONDS}`);
-    await holder.query(`select pg_advisory_lock($1)`, [MIGRATION_LOCK]);
+    await waitForOthers(holder);
     const ran = await runAll(url);
     await distribute(holder);
     return ran;
@@ -46,6 +45,18 @@ export async function migrateDatabase(url: string): Promise<string[]> {
     throw unavailable('the schema is in use: another process migrates it, or a running process holds a table', error);
   } finally {
     await holder.end().catch(() => undefined);
+  }
+}
+
+/** Asks again and again: an index that is made concurrently waits for every statement that runs, one that waits too. */
+async function waitForOthers(holder: ClientBase): Promise<void> {
+  for (let tries = OTHERS_MILLISECONDS / LOCK_PAUSE_MILLISECONDS; ; tries--) {
+    const { rows } = await holder.query<{ taken: boolean }>(`select pg_try_advisory_lock($1) as taken`, [
+      MIGRATION_LOCK,
+    ]);
+    if (rows[0]?.taken === true) return;
+    if (tries <= 0) throw unavailable('the schema is in use: another process migrates it');
+    await pause(LOCK_PAUSE_MILLISECONDS);
   }
 }
 

@@ -16,6 +16,7 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { createWebApp, listen } from '../../dist/src/web/server.js';
 import { WebModule } from '../../dist/src/web/web.module.js';
+import { SumSchedule } from '../../dist/src/pipeline/sum.js';
 import { wallClock } from '../../dist/src/clock.js';
 import 'reflect-metadata';
 import { databaseSeconds, priceOf, seeded, withBursar } from './server.mjs';
@@ -48,12 +49,17 @@ const QUESTIONS = [
   'costs/breakdown?group-by=gpu-model&sku=p5.48xlarge',
   'costs/breakdown?currency=USD',
   'costs/breakdown?zone=Europe/Berlin',
+  'costs/breakdown?zone=Asia/Shanghai&group-by=sku',
+  'costs/breakdown?zone=America/Los_Angeles',
   'costs/bridge',
   'costs/resources?span=7&team=team-0007&sku=p5.48xlarge',
 ];
 const ASKED = 25;
 
 const log = (text) => process.stderr.write(`${text}\n`);
+const HOUR_MS = 3_600_000;
+/** Where people are; of these zones the days are summed beforehand. */
+const ZONES = ['Europe/Berlin', 'Asia/Shanghai', 'UTC', 'UTC'];
 const nameOf = (n) => `team-${String(n).padStart(4, '0')}`;
 const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
 
@@ -65,7 +71,7 @@ async function seed(bursar, call) {
         id: nameOf(n),
         name: `Team ${n}`,
         parent: n < 20 ? null : nameOf(n % 20),
-        zone: 'UTC',
+        zone: ZONES[n % ZONES.length],
         currency: 'USD',
         assignedBy: null,
       });
@@ -84,10 +90,12 @@ async function seed(bursar, call) {
   });
   const random = seeded(7);
   const today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
-  for (let day = DAYS; day > 0; day--) {
+  const usageOf = async (day) => {
     const records = Array.from({ length: TEAMS }, (_, n) =>
       SKUS.slice(0, 1 + (n % 3)).map((sku) => {
-        const start = today - day * DAY_MS;
+        const begin = today - day * DAY_MS + (day === 0 ? 0 : Math.floor(random() * 16) * HOUR_MS);
+        const end =
+          day === 0 ? Math.floor(Date.now() / HOUR_MS) * HOUR_MS : begin + Math.ceil(1 + random() * 8) * HOUR_MS;
         return {
           id: `${sku}-${n}-${day}`,
           provider: 'AWS',
@@ -97,12 +105,17 @@ async function seed(bursar, call) {
           sku,
           gpus: 8,
           tags: { team: nameOf(n) },
-          start: new Date(start).toISOString(),
-          end: new Date(start + Math.ceil(1 + random() * 8) * 3_600_000).toISOString(),
+          start: new Date(begin).toISOString(),
+          end: new Date(end).toISOString(),
         };
       }),
-    ).flat();
-    await call('POST', '/v1/usage', { records });
+    )
+      .flat()
+      .filter(({ start, end }) => start < end);
+    if (records.length > 0) await call('POST', '/v1/usage', { records });
+  };
+  for (let day = DAYS; day > 0; day--) {
+    await usageOf(day);
     if (day % 10 === 0) log(`usage of ${DAYS - day} days sent`);
   }
   for (let n = 0; n < TEAMS; n++)
@@ -111,6 +124,12 @@ async function seed(bursar, call) {
       planned: { default: String(2000 + Math.floor(random() * 8000)) },
     });
   log('the line works');
+  await runner.drain();
+  log('days are summed');
+  await new SumSchedule(stores).enqueueDue();
+  await runner.drain();
+  // Today goes on: it has changed since it was summed.
+  await usageOf(0);
   await runner.drain();
 }
 

@@ -61,6 +61,7 @@ describe('the migrations', async () => {
       url: address,
       migrations: [...these],
       migrationsTableName: JOURNAL,
+      migrationsTransactionMode: 'each',
       entities: [],
       poolSize: 2,
     }).initialize();

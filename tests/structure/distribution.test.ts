@@ -31,6 +31,9 @@ const PLACES: ReadonlyMap<string, Place> = new Map(
 /** What reads both facts that are spread and a table of the coordinator: by inner joins or in a part of its own. */
 const READ_TOGETHER = [
   'src/store/budget/reservations.ts',
+  // Not on a cluster: there are no triggers that note changes.
+  'src/store/cost/local-days.ts',
+  'src/store/cost/sums.ts',
   'src/store/policy/views.ts',
   'src/store/workload/workloads.ts',
 ];

@@ -18,7 +18,7 @@
 import type { Basis } from '../../core/cost/spend-query.js';
 import { civilFromDays, formatDay, parseDay } from '../../core/time.js';
 import type { Queryable } from '../database.js';
-import { areSummedIn, staleDays, weekOf } from './sums.js';
+import { staleDays, summedIn, weekOf } from './sums.js';
 
 /** A question about sums per day. */
 export interface DaysAsked {
@@ -67,33 +67,26 @@ export async function daySource(
   const columns = OF_BASIS[basis];
   const params: unknown[] = [organisation, asked.from, asked.to, asked.teams, asked.dimensions ?? null];
   const all = await movedHours(db, organisation, asked, basis, unit);
-  const stale = asked.teams === null && unit !== 'day' ? await staleDays(db, organisation) : null;
-  const moved =
-    stale === null ? all : await withLines(db, organisation, all, await changing(db, organisation, all, stale));
-  const weeks = stale === null ? null : await wholeWeeks(db, organisation, asked, unit, moved, stale);
+  const readsWeeks = asked.teams === null && unit !== 'day';
+  const stale = readsWeeks || all.hours.length > 0 ? await staleDays(db, organisation) : null;
+  const open = stale === null ? NONE : await changing(db, organisation, all, stale);
+  const moved = await withLines(db, organisation, all, open);
+  const weeks = stale === null || !readsWeeks ? null : await wholeWeeks(db, organisation, asked, unit, moved, stale);
   if (moved.hours.length === 0)
     return weeks === null
       ? { table: 'cost_day', params }
       : { table: `(${daysAndWeeks(columns, weeks, params)})`, params };
   const touched = touchedBy(moved);
-  const isDivided = stale !== null && (await areDivided(db, organisation, asked.zone, touched, stale));
+  const divided = stale === null ? NONE : await summedIn(db, organisation, asked.zone, touched, open);
+  const isDivided = moved.hours.every((hour) => divided.has(utcDayOf(hour)));
   params.push(asked.zone, isDivided ? partsOf(moved) : moved.hours, touched);
+  if (isDivided) params.push([...divided]);
   const untouched = weeks === null ? otherDays(columns, 'cost_day') : daysAndWeeks(columns, weeks, params);
   const table = isDivided ? dividedDays(columns, untouched) : localDays(columns, ONE_BY_ONE, untouched);
   return { table, params };
 }
 
-/** Whether the days of which hours move are summed by the parts that the zone divides them into. */
-async function areDivided(
-  db: Queryable,
-  organisation: string,
-  zone: string,
-  touched: readonly string[],
-  stale: ReadonlySet<string>,
-): Promise<boolean> {
-  if (touched.some((day) => stale.has(day)) || !(await areSummedIn(db, organisation, zone, touched))) return false;
-  return !(await waitingDays(db, organisation)).some((day) => touched.includes(day));
-}
+const NONE: ReadonlySet<string> = new Set();
 
 /** The days of the moved hours that may have changed since they were summed. */
 async function changing(
@@ -102,7 +95,7 @@ async function changing(
   { hours }: Moved,
   stale: ReadonlySet<string>,
 ): Promise<ReadonlySet<string>> {
-  return hours.length === 0 ? new Set() : new Set([...stale, ...(await waitingDays(db, organisation))]);
+  return hours.length === 0 ? NONE : new Set([...stale, ...(await waitingDays(db, organisation))]);
 }
 
 /** Of the hours on some days only those that have any line: today's later ones have none. */
@@ -313,11 +306,13 @@ const SPLIT_DAYS = `
 
 /**
  * Days whose sums do not have all their hours yet. In a part of its own: `work` is on the coordinator of a Citus
- * cluster.
+ * cluster. Each half has an index of its own, of few rows.
  */
 const WAITING = `
   waiting as materialized (
-    select w.key from work w where w.organisation = $1 and w.stage in ('cost.price', 'cost.rollup') and w.done < w.wanted
+    select w.key from work w where w.organisation = $1 and w.stage in ('cost.price', 'cost.rollup') and w.done < w.wanted and w.parked_at is null
+    union all
+    select w.key from work w where w.organisation = $1 and w.stage in ('cost.price', 'cost.rollup') and w.done < w.wanted and w.parked_at is not null
   )`;
 
 type Columns = readonly Column[];
@@ -374,20 +369,21 @@ function summedBeforehand(columns: Columns, open: string, late: string | null): 
 }
 
 /**
- * Days of which hours move, from the parts that the zone `$6` divides each into: a part that is listed in `$7` goes to its
- * local day, the others stay on their UTC day.
+ * Days that are summed by the parts that the zone `$6` divides them into, `$9`: a part that is listed in `$7` goes to its
+ * local day, the others stay on their UTC day. Of the other touched days no hour leaves, so each is added as a whole.
  */
 const dividedDays = (columns: Columns, untouched: string): string => `(
-  select $1::text as organisation, y.team, y.day, y.dimension, y.currency, '' as shared_from, ${sumsOf(columns, 'y')}
+  select $1::text as organisation, y.team, y.day, y.dimension, y.currency, y.shared_from, ${sumsOf(columns, 'y')}
   from (
-    select p.team, p.dimension, p.currency, case when p.day || ' ' || p.local = any($7::text[]) then p.local else p.day end as day, ${valuesOf(columns, 'p')}
-    from spend_local p where ${askedOf('p')} and p.zone = $6 and p.day = any($8::date[])
+    select p.team, p.dimension, p.currency, '' as shared_from,
+      case when p.day || ' ' || p.local = any($7::text[]) then p.local else p.day end as day, ${valuesOf(columns, 'p')}
+    from spend_local p where ${askedOf('p')} and p.zone = $6 and p.day = any($9::date[])
+    union all
+    select x.team, x.dimension, x.currency, x.shared_from, x.day, ${valuesOf(columns, 'x')} from cost_day x
+    where ${askedOf('x')} and x.day = any($8::date[]) and (x.day <> all($9::date[]) or x.shared_from <> ''
+      or x.dimension in (select i.id from dimension i where i.organisation = $1 and i.civil))
   ) y
-  where ${isIn('y.day')} group by 2, 3, 4, 5
-  union all
-  select ${keysOf('x.team', 'x.day')}, x.shared_from, ${valuesOf(columns, 'x')} from cost_day x
-  where ${askedOf('x')} and ${isIn('x.day')} and x.day = any($8::date[])
-    and (x.shared_from <> '' or x.dimension in (select i.id from dimension i where i.organisation = $1 and i.civil))
+  where ${isIn('y.day')} group by 2, 3, 4, 5, 6
   union all ${untouched})`;
 
 /** The days that no moved hour touches. */

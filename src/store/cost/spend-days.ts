@@ -66,12 +66,12 @@ async function daySumsOfTeams(db: Queryable, organisation: string, query: DaysQu
   const others = left.filter(({ day }) => !unclear.includes(day));
   const [first, last] = [unclear[0], unclear.at(-1)];
   if (first !== undefined && last !== undefined) {
-    const again = await sumsOfLines(db, organisation, {
+    const counted = await sumsOfLines(db, organisation, {
       ...query,
       from: first,
       to: formatDay((parseDay(last) ?? 0) + 1),
     });
-    others.push(...again.filter(({ day }) => unclear.includes(day)).map((sum) => leftOf(sum, named)));
+    others.push(...counted.filter(({ day }) => unclear.includes(day)).map((sum) => leftOf(sum, named)));
   }
   return [
     ...named.map(({ day, team = '', currency, cost }) => ({ day, name: { value: team }, currency, cost })),
@@ -102,13 +102,13 @@ const sumsBeforehand = (db: Queryable, basis: Basis, { table, params }: DaySourc
 /** A day's sum without those of the named teams. */
 function leftOf(sum: DaySum, named: readonly DaySum[]): Omit<DaySum, 'cost'> & { readonly cost: Decimal } {
   const taken = named.filter(({ day, currency }) => day === sum.day && currency === sum.currency);
-  const without = (key: 'lines' | 'known'): number | null =>
-    sum[key] === null ? null : taken.reduce((rest, one) => rest - (one[key] ?? 0), sum[key]);
+  const rest = (key: 'lines' | 'known'): number | null =>
+    sum[key] === null ? null : taken.reduce((left, one) => left - (one[key] ?? 0), sum[key]);
   const cost = taken.reduce(
     (rest, one) => addDecimal(rest, negateDecimal(valueOf(one.cost ?? '0'))),
     valueOf(sum.cost ?? '0'),
   );
-  return { ...sum, cost, lines: without('lines'), known: without('known') };
+  return { ...sum, cost, lines: rest('lines'), known: rest('known') };
 }
 
 const isNothing = (amount: Decimal): boolean => amount.unscaled === 0n;

@@ -290,13 +290,14 @@ export async function setAsideSums(
   organisation: string,
   query: Omit<SumsQuery, 'groupBy' | 'basis'>,
 ): Promise<{ currency: string; cost: string }[]> {
+  const isOpen = `select 1 from delivery v where v.organisation = $1 and v.scope is not null and not v.closed limit 1`;
+  if ((await db.query(isOpen, [organisation])).length === 0) return [];
   const { table, params } = await daySource(db, organisation, query, 'actual', null);
   return db.query(
     `select c.currency, sum(c.billed - coalesce(c.actual, 0))::text as cost
      from ${table} c join dimension d on d.organisation = c.organisation and d.id = c.dimension
      where ${ASKED} and d.kind = 'billed'
        and c.billed is not null
-       and exists (select 1 from delivery v where v.organisation = $1 and v.scope is not null and not v.closed)
      group by 1 having sum(c.billed - coalesce(c.actual, 0)) <> 0 order by 1`,
     params,
   );

@@ -94,8 +94,8 @@ const REPLACE_WEEK = [
    from cost_day l where ${OF_TEAMS} and l.day >= $2::date and l.day < $2::date + 7 group by 3, 4, 5, 6, 7`,
 ];
 
-/** Whether changes are noted. */
-const IS_NOTED = `exists (select 1 from pg_trigger where tgrelid = 'cost_day'::regclass and tgname = 'spend_inserted' and tgenabled <> 'D')`;
+/** Whether each change is noted: all four triggers are there. */
+const IS_NOTED = `(select count(*) = 4 from pg_trigger where tgrelid = 'cost_day'::regclass and tgname like 'spend\\_%' and tgenabled in ('O', 'A'))`;
 
 /** The Monday of a day's week, both in days since 1970 (a Thursday). */
 export const weekOf = (day: number): number => day - ((((day + 3) % 7) + 7) % 7);
@@ -132,20 +132,24 @@ export class SpendSumStore {
   }
 }
 
-/** Whether each of some UTC days that has any costs is summed by the days of a zone. */
-export async function areSummedIn(
+/**
+ * Those of some UTC days that are summed by the days of a zone; a day without any costs is.
+ * @param open days that have changed since
+ */
+export async function summedIn(
   db: Queryable,
   organisation: string,
   zone: string,
   days: readonly string[],
-): Promise<boolean> {
-  const [missing] = await db.query(
-    `select 1 from unnest($3::date[]) as asked(day)
-     where exists (select 1 from cost_day c where c.organisation = $1 and c.day = asked.day)
-       and not exists (select 1 from spend_zone z where z.organisation = $1 and z.day = asked.day and z.zone = $2) limit 1`,
+  open: ReadonlySet<string>,
+): Promise<ReadonlySet<string>> {
+  const rows = await db.query<{ day: string }>(
+    `select asked.day::text as day from unnest($3::date[]) as asked(day)
+     where exists (select 1 from spend_zone z where z.organisation = $1 and z.day = asked.day and z.zone = $2)
+       or not exists (select 1 from cost_day c where c.organisation = $1 and c.day = asked.day)`,
     [organisation, zone, days],
   );
-  return missing === undefined;
+  return new Set(rows.flatMap(({ day }) => (open.has(day) ? [] : [day])));
 }
 
 /** UTC days whose sums are not to be read; null: none are. */
