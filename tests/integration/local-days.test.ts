@@ -236,6 +236,23 @@ const questionOf = (dimensions: readonly string[]): fc.Arbitrary<Question> =>
     unit: fc.constantFrom<DayUnit>('day', 'month', null),
   });
 
+/** Without the zeros at the end of a decimal: what is taken away leaves as many digits as it had. */
+const inShort = (answer: CostBreakdown): unknown =>
+  JSON.parse(JSON.stringify(answer), (_, value: unknown) =>
+    typeof value === 'string' && /^-?\d+\.\d+$/.test(value) ? value.replace(/\.?0+$/, '') : value,
+  );
+
+async function sumBeforehand({ stores, runner }: TestBursar): Promise<void> {
+  await new SumSchedule(stores).enqueueDue();
+  await runner.drain();
+}
+
+/** Usage that arrives later. */
+async function changeDays(bursar: TestBursar, time: number): Promise<void> {
+  await bursar.take(drawnUsage(new Chance(seed + time), 4, `later-${time}-`), { source: 'meter' });
+  await bursar.runner.drain();
+}
+
 const keysOf = fc.constantFrom(
   'team',
   'sku',
@@ -269,8 +286,7 @@ describe(`sums by the days of a zone (BURSAR_PROPERTY_SEED=${seed})`, async () =
   });
 
   it('are the same from sums that were made beforehand, with some days changed since', async () => {
-    await new SumSchedule(bursar.stores).enqueueDue();
-    await bursar.runner.drain();
+    await sumBeforehand(bursar);
     const [known] = await bursar.db.query<{ weeks: number; stale: number }>(
       `select (select count(*) from spend_week)::int as weeks, (select count(*) from spend_stale)::int as stale`,
     );
@@ -291,8 +307,7 @@ describe(`sums by the days of a zone (BURSAR_PROPERTY_SEED=${seed})`, async () =
         { numRuns, seed },
       );
     await compare(QUESTIONS);
-    await bursar.take(drawnUsage(new Chance(seed + 1), 4, 'later'), { source: 'meter' });
-    await bursar.runner.drain();
+    await changeDays(bursar, 1);
     expect(await bursar.db.query(`select 1 from spend_stale limit 1`)).toHaveLength(1);
     await compare(QUESTIONS / 2);
     expect([...read.values()].every((times) => times > 0)).toBe(true);
@@ -300,6 +315,8 @@ describe(`sums by the days of a zone (BURSAR_PROPERTY_SEED=${seed})`, async () =
 
   it('give the explorer the same answer with and without what is summed beforehand', async () => {
     const { stores, db } = bursar;
+    await sumBeforehand(bursar);
+    await changeDays(bursar, 2);
     let readsSums = 0;
     const answer = (question: Parameters<typeof parseSpendQuery>[0]): Promise<CostBreakdown> =>
       costBreakdown({ ...stores, db }, 'default', parseSpendQuery(question), {
@@ -318,9 +335,9 @@ describe(`sums by the days of a zone (BURSAR_PROPERTY_SEED=${seed})`, async () =
         await db.query(`alter table cost_day disable trigger spend_moved`);
         const wanted = await answer(question);
         await db.query(`alter table cost_day enable trigger spend_moved`);
-        expect(said).toEqual(wanted);
+        expect(inShort(said)).toEqual(inShort(wanted));
       }),
-      { numRuns: QUESTIONS, seed },
+      { numRuns: QUESTIONS / 2, seed },
     );
     expect(readsSums).toBeGreaterThan(0);
   });

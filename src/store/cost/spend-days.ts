@@ -105,7 +105,7 @@ function leftOf(sum: DaySum, named: readonly DaySum[]): Omit<DaySum, 'cost'> & {
   const rest = (key: 'lines' | 'known'): number | null =>
     sum[key] === null ? null : taken.reduce((left, one) => left - (one[key] ?? 0), sum[key]);
   const cost = taken.reduce(
-    (rest, one) => addDecimal(rest, negateDecimal(valueOf(one.cost ?? '0'))),
+    (left, one) => addDecimal(left, negateDecimal(valueOf(one.cost ?? '0'))),
     valueOf(sum.cost ?? '0'),
   );
   return { ...sum, cost, lines: rest('lines'), known: rest('known') };
