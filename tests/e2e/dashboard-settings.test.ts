@@ -347,4 +347,60 @@ describeWith('chromium', 'the settings', async (file) => {
       .waitFor();
     expect(await viewer.page.getByRole('button', { name: 'Save' }).getAttribute('aria-disabled')).toBe('true');
   });
+
+  it('are saved by Enter in a field, but not what is refused, asks first, or acts without asking', async () => {
+    const { page, open, faults } = await admin();
+    const sent: string[] = [];
+    page.on('request', (request) => {
+      if (request.method() !== 'GET') sent.push(`${request.method()} ${new URL(request.url()).pathname}`);
+    });
+    const enterIn = (name: string, text: string): Promise<void> =>
+      page
+        .getByLabel(name, { exact: true })
+        .fill(text)
+        .then(() => page.getByLabel(name, { exact: true }).press('Enter'));
+    await open('settings/teams?one=vision');
+    await enterIn('Name', 'Seeing');
+    await page.getByText('Saved.').waitFor();
+    await enterIn('Name', 'Vision');
+    await expect.poll(() => w.call('GET', '/v1/teams/vision')).toMatchObject({ name: 'Vision' });
+    await open('settings/teams?new=1');
+    await enterIn('Name', 'Nobody');
+    await enterIn('Id', 'entered');
+    await page.getByRole('region', { name: 'entered' }).waitFor();
+    await open('settings/rules');
+    await page.getByRole('button', { name: 'Edit 1' }).click();
+    await page.getByLabel('Team', { exact: true }).first().press('Enter');
+    await page.getByText('All history is allocated again.').waitFor();
+    await open('settings/mutes');
+    await page.getByLabel('Until').fill('2026-11-25T09:30');
+    await enterIn('Reason', 'by Enter');
+    await page.getByRole('row', { name: /by Enter/ }).waitFor();
+    await open('settings/keys');
+    await page.getByLabel('Usage:write', { exact: false }).check();
+    await enterIn('Name', 'by Enter');
+    await page.locator('code.secret').waitFor();
+    await open('settings/stop');
+    await enterIn('Reason', 'by Enter');
+    expect(await page.getByRole('group', { name: /^Stop:/ }).count()).toBe(0);
+    await open('policies/new?policy=idle-stop');
+    await page.getByLabel('Teams', { exact: true }).fill('lab');
+    await page.getByLabel('Mode', { exact: true }).selectOption('enforce');
+    await enterIn('Name', 'entered');
+    await page.getByLabel('Mode', { exact: true }).selectOption('observe');
+    await enterIn('Name', 'entered');
+    await page.getByRole('heading', { name: 'Policy document entered' }).waitFor();
+    expect(await w.call('GET', '/v1/policies/entered')).toMatchObject({ mode: 'observe', version: 1 });
+    // Only what is said here.
+    expect(sent).toEqual([
+      ...Array<string>(2).fill('PUT /v1/teams/vision'),
+      'PUT /v1/teams/entered',
+      'PUT /v1/rules',
+      'POST /v1/alert-mutes',
+      'POST /v1/keys',
+      'PUT /v1/policies/entered',
+    ]);
+    // The browser notes that no team had the new id.
+    expect(faults.filter((fault) => !fault.includes('404'))).toEqual([]);
+  });
 });

@@ -5,6 +5,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { say } from './language.js';
+import { Act, Form } from './ui.js';
 
 export function Ask({
   name,
@@ -43,23 +44,17 @@ export function Ask({
       tabIndex={-1}
       onKeyDown={({ key }) => key === 'Escape' && onLeave()}
     >
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (!isBusy) onYes();
-        }}
-      >
+      <Form onSend={onYes}>
         {children}
         <div class="buttons">
-          <button class={tone} aria-disabled={isBusy}>
+          <Act tone={tone} isBusy={isBusy}>
             {yes}
-            {isBusy ? ' …' : ''}
-          </button>
+          </Act>
           <button type="button" onClick={onLeave}>
             {say('leave')}
           </button>
         </div>
-      </form>
+      </Form>
     </div>
   );
 }

@@ -7,7 +7,7 @@ import { wordsOf, type CostQuestion } from './cost-question.js';
 import { say } from './language.js';
 import { useLoaded, useTask } from './loading.js';
 import { go, link } from './router.js';
-import { Act, Badge, Field, Problems, Said, Show } from './ui.js';
+import { Act, Badge, Field, Form, Problems, Said, Show } from './ui.js';
 
 export function Views({ question }: { readonly question: CostQuestion }): JSX.Element {
   const loaded = useLoaded('views', (halt) => list<CostView>('/v1/cost-views', {}, halt));
@@ -66,13 +66,7 @@ function Keep({ question, onKept }: { readonly question: CostQuestion; readonly 
     return say('views.kept', { name });
   });
   return (
-    <form
-      class="fields"
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (name.trim() !== '') saving.run();
-      }}
-    >
+    <Form class="fields" onSend={saving.run}>
       <Field label={say('views.name')}>
         {(ids) => (
           <input
@@ -89,15 +83,11 @@ function Keep({ question, onKept }: { readonly question: CostQuestion; readonly 
         <input type="checkbox" checked={shared} onChange={({ currentTarget }) => setShared(currentTarget.checked)} />{' '}
         {say('views.share')}
       </label>
-      <Act
-        isBusy={saving.isBusy}
-        refused={name.trim() === '' ? say('views.nameless') : null}
-        onAct={() => saving.run()}
-      >
+      <Act isBusy={saving.isBusy} refused={name.trim() === '' ? say('views.nameless') : null}>
         {say('views.save')}
       </Act>
       <Said>{saving.said}</Said>
       <Problems trouble={saving.trouble} />
-    </form>
+    </Form>
   );
 }

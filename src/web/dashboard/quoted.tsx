@@ -10,7 +10,7 @@ import { say } from './language.js';
 import { useTask } from './loading.js';
 import { link } from './routes.js';
 import { Table, type Column } from './table.js';
-import { Act, Amount, AsWritten, Badge, Card, Facts, Field, Figure, Problems, type Tone } from './ui.js';
+import { Act, Amount, AsWritten, Badge, Card, Facts, Field, Figure, Form, Problems, type Tone } from './ui.js';
 
 /** A quote with its question, which a reservation asks again. */
 export interface QuotedRun {
@@ -162,7 +162,7 @@ function Reserve({
       </p>
     );
   return (
-    <>
+    <Form onSend={task.run}>
       <Field label={say('quotes.reason')} note={say('quotes.reason-note')}>
         {(ids) => (
           <input
@@ -173,10 +173,10 @@ function Reserve({
           />
         )}
       </Field>
-      <Act tone="primary" refused={refused} isBusy={task.isBusy} onAct={task.run}>
+      <Act tone="primary" refused={refused} isBusy={task.isBusy}>
         {say('quotes.reserve', { amount: money(quote.interval.high, quote.currency) })}
       </Act>
       <Problems trouble={task.trouble} />
-    </>
+    </Form>
   );
 }

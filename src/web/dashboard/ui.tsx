@@ -292,6 +292,20 @@ export const Badge = ({ tone = 'plain', children }: Children & { readonly tone?:
   <span class={`badge ${tone}`}>{children}</span>
 );
 
+/** A form. Enter in one of its fields sends it, as its button does: the `Act` in it that has no `onAct`. */
+export const Form = ({
+  onSend,
+  ...rest
+}: JSX.IntrinsicElements['form'] & { readonly onSend: () => void }): JSX.Element => (
+  <form
+    {...rest}
+    onSubmit={(event) => {
+      event.preventDefault();
+      onSend();
+    }}
+  />
+);
+
 /** A button that says why it cannot be pressed. It stays in the order of focus, so that the reason can be read. */
 export function Act({
   refused = null,
@@ -302,7 +316,8 @@ export function Act({
 }: Children & {
   readonly refused?: string | null;
   readonly isBusy?: boolean;
-  readonly onAct: () => void;
+  /** Absent: it sends the form that it stands in. */
+  readonly onAct?: (() => void) | undefined;
   readonly tone?: 'primary' | 'danger';
 }): JSX.Element {
   const id = useId();
@@ -310,11 +325,11 @@ export function Act({
   return (
     <span class="act">
       <button
-        type="button"
+        type={onAct === undefined ? 'submit' : 'button'}
         class={tone ?? ''}
         aria-disabled={off}
         aria-describedby={refused === null ? undefined : id}
-        onClick={() => off || onAct()}
+        onClick={(event) => (off ? event.preventDefault() : onAct?.())}
       >
         {children}
         {isBusy ? ' …' : ''}

@@ -10,7 +10,21 @@ import { say } from '../language.js';
 import { useLoaded, useTask } from '../loading.js';
 import { go, link, place } from '../router.js';
 import { Table, type Column } from '../table.js';
-import { Act, AsWritten, Badge, Card, Empty, Facts, Field, Instant, Page, Problems, Show, Unseen } from '../ui.js';
+import {
+  Act,
+  AsWritten,
+  Badge,
+  Card,
+  Empty,
+  Facts,
+  Field,
+  Form,
+  Instant,
+  Page,
+  Problems,
+  Show,
+  Unseen,
+} from '../ui.js';
 import { DAY_MS } from '../../../core/time.js';
 
 const WORDS = ['actor', 'verb', 'target', 'from', 'to'] as const;
@@ -180,26 +194,17 @@ function Filters({ wanted }: { readonly wanted: Wanted }): JSX.Element {
     </Field>
   );
   return (
-    <form
-      class="card"
-      aria-label={say('audit.filter')}
-      onSubmit={(event) => {
-        event.preventDefault();
-        go(link('audit', null, draft));
-      }}
-    >
+    <Form class="card" aria-label={say('audit.filter')} onSend={() => go(link('audit', null, draft))}>
       <div class="fields">
         {text('actor', say('column.who'), say('audit.who-note'))}
         {text('verb', say('column.what'), say('audit.what-note'))}
         {text('target', say('audit.target'), say('audit.target-note'))}
         {date('from', say('from'))}
         {date('to', say('explorer.last-day'))}
-        <button type="submit" class="primary">
-          {say('audit.filter')}
-        </button>
+        <Act tone="primary">{say('audit.filter')}</Act>
         {WORDS.every((word) => wanted[word] === '') ? null : <a href={link('audit')}>{say('audit.all')}</a>}
       </div>
-    </form>
+    </Form>
   );
 }
 

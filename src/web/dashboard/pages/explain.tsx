@@ -12,7 +12,7 @@ import { useLoaded } from '../loading.js';
 import { Rich } from '../rich.js';
 import { go, link, place } from '../router.js';
 import { Listing, type Column } from '../table.js';
-import { AsWritten, Badge, Card, Field, Page, Show } from '../ui.js';
+import { Act, AsWritten, Badge, Card, Field, Form, Page, Show } from '../ui.js';
 
 const written = (lines: readonly string[]): JSX.Element => (
   <ul class="plain">
@@ -80,12 +80,7 @@ export function Explain(): JSX.Element {
   const [asked, setAsked] = useState(id ?? '');
   return (
     <Page title={id === null ? say('page.explain') : say('explain.title', { target: id })} lead={say('explain.lead')}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (asked.trim() !== '') go(link('explain', asked.trim()));
-        }}
-      >
+      <Form onSend={() => asked.trim() !== '' && go(link('explain', asked.trim()))}>
         <Field label={say('explain.ask')} note={say('explain.note')}>
           {(ids) => (
             <input
@@ -99,9 +94,9 @@ export function Explain(): JSX.Element {
           )}
         </Field>
         <div class="buttons">
-          <button type="submit">{say('explain.go')}</button>
+          <Act>{say('explain.go')}</Act>
         </div>
-      </form>
+      </Form>
       {id === null ? null : <Answer key={id} target={id} />}
     </Page>
   );

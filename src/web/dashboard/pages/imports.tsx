@@ -13,7 +13,7 @@ import { LineProgress } from '../progress.js';
 import { Rich } from '../rich.js';
 import { link } from '../router.js';
 import { Listing, type Column } from '../table.js';
-import { Act, AsWritten, Card, Field, Instant, Page, Problems, Select, Show, Unseen } from '../ui.js';
+import { Act, AsWritten, Card, Field, Form, Instant, Page, Problems, Select, Show, Unseen } from '../ui.js';
 import { upload } from '../upload.js';
 
 const columns = (): readonly Column<StoredImport>[] => [
@@ -127,17 +127,12 @@ function Send({ onDone }: { readonly onDone: () => void }): JSX.Element {
   });
   return (
     <Card title={say('imports.file')}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          run();
-        }}
-      >
+      <Form noValidate onSend={run}>
         <SettingFields settings={settings} onSet={(change) => set({ ...settings, ...change })} chosen={chosen} />
-        <Act tone="primary" refused={refusal('usage:write', true)} isBusy={isBusy} onAct={run}>
+        <Act tone="primary" refused={refusal('usage:write', true)} isBusy={isBusy}>
           {say('imports.do')}
         </Act>
-      </form>
+      </Form>
       {share === null ? null : <Share share={share} />}
       <Problems trouble={trouble} />
       {sent === null ? null : <Came sent={sent} onDone={onDone} />}

@@ -14,7 +14,7 @@ import { isKey, joined, raw, say } from '../language.js';
 import { Fields, tidy } from '../form.js';
 import { useTask } from '../loading.js';
 import { go, link } from '../router.js';
-import { Act, AsWritten, Badge, Card, Field, Problems, Said, Select } from '../ui.js';
+import { Act, AsWritten, Badge, Card, Field, Form, Problems, Said, Select } from '../ui.js';
 
 /** An address with this name begins a new document. */
 export const NEW = 'new';
@@ -85,13 +85,7 @@ export function Document({ found, kind, catalogue, again }: Props): JSX.Element 
     <>
       <Kind found={found} kind={kind} catalogue={catalogue} again={again} />
       <DraftNotes draft={draft} />
-      <form
-        class="columns"
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (refused === null) apply.run();
-        }}
-      >
+      <Form noValidate class="columns" onSend={apply.run}>
         <Card title={say('policies.whom')}>
           <Whom written={written} isNew={found === null} onSet={set} />
         </Card>
@@ -99,14 +93,20 @@ export function Document({ found, kind, catalogue, again }: Props): JSX.Element 
           <Fields schema={kind.parameters} value={written.params} onSet={(params) => set({ params })} />
         </Card>
         <div class="buttons wide">
-          <Act tone="primary" refused={refused} isBusy={apply.isBusy} onAct={apply.run}>
+          <Act
+            tone="primary"
+            refused={refused}
+            isBusy={apply.isBusy}
+            // It may stop machines without asking again: that is no matter for Enter.
+            onAct={written.mode === 'enforce' ? apply.run : undefined}
+          >
             {found === null || found.isDefault ? say('policies.apply') : say('policies.change')}
           </Act>
           <Act isBusy={check.isBusy} onAct={check.run}>
             {say('policies.check')}
           </Act>
         </div>
-      </form>
+      </Form>
       <Problems trouble={apply.trouble ?? check.trouble} />
       <Said>{apply.said || check.said}</Said>
       <Card title={say('backtest')}>

@@ -16,7 +16,7 @@ import { Quoted, type QuotedRun } from '../quoted.js';
 import { link } from '../router.js';
 import { Table } from '../table.js';
 import { TeamPick } from '../team-pick.js';
-import { AsWritten, Card, Empty, Field, Page, Problems, Select } from '../ui.js';
+import { Act, AsWritten, Card, Empty, Field, Form, Page, Problems, Select } from '../ui.js';
 
 const KINDS = ['training', 'inference'] as const;
 const MOST_PLACES = 20;
@@ -119,12 +119,7 @@ function Asked({
 }): JSX.Element {
   const set = (change: Partial<Run>): void => onChange({ ...run, ...change });
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        onAsk();
-      }}
-    >
+    <Form onSend={onAsk}>
       <div class="fields">
         <Field label={say('quotes.gpu')}>
           {(ids) => (
@@ -156,12 +151,11 @@ function Asked({
         ))}
       </fieldset>
       <div class="buttons">
-        <button type="submit" class="primary" aria-disabled={isBusy}>
+        <Act tone="primary" isBusy={isBusy}>
           {say('quotes.find')}
-          {isBusy ? ' …' : ''}
-        </button>
+        </Act>
       </div>
-    </form>
+    </Form>
   );
 }
 

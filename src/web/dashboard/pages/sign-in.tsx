@@ -6,7 +6,7 @@ import { send, session } from '../api.js';
 import { isKey, raw, say } from '../language.js';
 import { useTask } from '../loading.js';
 import { go, keepPlace, place } from '../router.js';
-import { Act, Field, Page, Problems } from '../ui.js';
+import { Act, Field, Form, Page, Problems } from '../ui.js';
 
 /** Why nobody was let in with the identity provider's answer. */
 function reasonOf(outcome: string): string {
@@ -38,12 +38,7 @@ export function SignIn(): JSX.Element {
             </a>
           </p>
         ) : null}
-        <form
-          onSubmit={(event) => {
-            event.preventDefault();
-            run();
-          }}
-        >
+        <Form onSend={run}>
           <Field label={say('sign-in.key')} note={say('sign-in.note')}>
             {(ids) => (
               <input
@@ -57,11 +52,10 @@ export function SignIn(): JSX.Element {
               />
             )}
           </Field>
-          <button class="primary" aria-disabled={isBusy}>
+          <Act tone="primary" isBusy={isBusy}>
             {say('sign-in')}
-            {isBusy ? ' …' : ''}
-          </button>
-        </form>
+          </Act>
+        </Form>
         <Problems trouble={trouble} />
       </div>
     </Page>

@@ -10,7 +10,7 @@ import { Fields, tidy } from '../form.js';
 import { say } from '../language.js';
 import { useLoaded, useTask } from '../loading.js';
 import { Table, type Column } from '../table.js';
-import { Act, Badge, Card, Empty, Instant, Problems, Show } from '../ui.js';
+import { Act, Badge, Card, Empty, Form, Instant, Problems, Show } from '../ui.js';
 import { schemaNamed } from './schemas.js';
 import type { StoredKey } from '../answers.js';
 
@@ -129,12 +129,12 @@ function NewKey({ schema, onMade }: { readonly schema: Schema; readonly onMade: 
   });
   return (
     <Card title={say('settings.new-key')}>
-      <form onSubmit={(event) => event.preventDefault()}>
+      <Form noValidate onSend={run}>
         <Fields schema={schema} value={values} onSet={(next) => setValues((next ?? {}) as Values)} />
-        <Act tone="primary" isBusy={isBusy} onAct={run}>
+        <Act tone="primary" isBusy={isBusy}>
           {say('settings.make-key')}
         </Act>
-      </form>
+      </Form>
       <Problems trouble={trouble} />
     </Card>
   );

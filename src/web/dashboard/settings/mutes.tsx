@@ -7,7 +7,7 @@ import { code } from '../format.js';
 import { say } from '../language.js';
 import { useLoaded, useTask } from '../loading.js';
 import { Table, type Column } from '../table.js';
-import { Act, Card, Empty, Instant, Problems, Show } from '../ui.js';
+import { Act, Card, Empty, Form, Instant, Problems, Show } from '../ui.js';
 import { schemaNamed } from './schemas.js';
 import type { Mute } from '../answers.js';
 
@@ -61,12 +61,12 @@ export function Mutes(): JSX.Element {
           )}
           <Problems trouble={lift.trouble} />
           <Card title={say('settings.mute')}>
-            <form onSubmit={(event) => event.preventDefault()}>
+            <Form noValidate onSend={mute.run}>
               <Fields schema={schema} value={values} onSet={(next) => setValues((next ?? {}) as Values)} />
-              <Act tone="primary" refused={refused} isBusy={mute.isBusy} onAct={mute.run}>
+              <Act tone="primary" refused={refused} isBusy={mute.isBusy}>
                 {say('settings.mute')}
               </Act>
-            </form>
+            </Form>
             <Problems trouble={mute.trouble} />
           </Card>
         </>

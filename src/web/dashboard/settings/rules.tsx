@@ -16,7 +16,7 @@ import { decimal, money } from '../format.js';
 import { say } from '../language.js';
 import { useLoaded, useTask } from '../loading.js';
 import { Table, type Column } from '../table.js';
-import { Act, Amount, Card, Empty, Field, Problems, Said, Show } from '../ui.js';
+import { Act, Amount, Card, Empty, Field, Form, Problems, Said, Show } from '../ui.js';
 import { schemaNamed } from './schemas.js';
 import type { RuleCandidates, RulePreview } from '../answers.js';
 
@@ -103,15 +103,17 @@ function Workbench({
       <Card title={say('settings.rules')}>
         <p>{say('settings.rules-first')}</p>
         <DraftNotes draft={draft} shown={({ rules: theirs }) => ({ rules: theirs })} />
-        <RuleList rules={wanted} schema={schema.properties?.[RULES]?.items ?? {}} onSet={setWanted} />
-        <div class="buttons">
-          <Act isBusy={ask.isBusy} refused={refusal('configure', true)} onAct={ask.run}>
-            {say('settings.preview')}
-          </Act>
-          <Act tone="primary" isBusy={save.isBusy} refused={refusal('configure', true)} onAct={save.run}>
-            {say('settings.save')}
-          </Act>
-        </div>
+        <Form noValidate onSend={save.run}>
+          <RuleList rules={wanted} schema={schema.properties?.[RULES]?.items ?? {}} onSet={setWanted} />
+          <div class="buttons">
+            <Act isBusy={ask.isBusy} refused={refusal('configure', true)} onAct={ask.run}>
+              {say('settings.preview')}
+            </Act>
+            <Act tone="primary" isBusy={save.isBusy} refused={refusal('configure', true)}>
+              {say('settings.save')}
+            </Act>
+          </div>
+        </Form>
         <Problems trouble={save.trouble ?? ask.trouble} />
       </Card>
       {preview === null ? null : <Moves preview={preview} />}

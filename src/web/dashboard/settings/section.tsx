@@ -14,7 +14,7 @@ import { useLoaded, useTask } from '../loading.js';
 import { go, link, place } from '../router.js';
 import { Table, type Column } from '../table.js';
 import { TeamPick } from '../team-pick.js';
-import { Act, Card, Empty, Field, Problems, Said, Show } from '../ui.js';
+import { Act, Card, Empty, Field, Form, Problems, Said, Show } from '../ui.js';
 import { BudgetPreview, Plan } from './plan.js';
 import { emptied, schemaNamed, writable } from './schemas.js';
 import { sectionOf, type Section, type SectionName } from './sections.js';
@@ -239,28 +239,23 @@ function Editing(edited: Edited): JSX.Element {
   const lacks = section.key !== null && typed.id === '' ? say('settings.needs-id') : null;
   return (
     <>
-      {id === null ? (
-        <Field label={say('settings.id')}>
-          {(ids) => (
-            <input
-              {...ids}
-              type="text"
-              value={typed.id}
-              onInput={({ currentTarget }) => set({ id: currentTarget.value })}
-            />
-          )}
-        </Field>
-      ) : null}
       <DraftNotes draft={draft} shown={({ values }) => values} />
-      <form onSubmit={(event) => event.preventDefault()}>
+      <Form noValidate onSend={save.run}>
+        {id === null ? (
+          <Field label={say('settings.id')}>
+            {(ids) => (
+              <input
+                {...ids}
+                type="text"
+                value={typed.id}
+                onInput={({ currentTarget }) => set({ id: currentTarget.value })}
+              />
+            )}
+          </Field>
+        ) : null}
         <Fields schema={schema} value={typed.values} onSet={(next) => set({ values: (next ?? {}) as Values })} />
         <div class="buttons">
-          <Act
-            tone="primary"
-            refused={refusal(section.scope, section.ofAllTeams) ?? lacks}
-            isBusy={save.isBusy}
-            onAct={save.run}
-          >
+          <Act tone="primary" refused={refusal(section.scope, section.ofAllTeams) ?? lacks} isBusy={save.isBusy}>
             {say('settings.save')}
           </Act>
           {section.plan === undefined || session.value?.signedIn?.teams !== null ? null : (
@@ -269,7 +264,7 @@ function Editing(edited: Edited): JSX.Element {
             </Act>
           )}
         </div>
-      </form>
+      </Form>
       <Problems trouble={save.trouble} nameOf={(path) => namedPath(path.split('/'))} />
       <Said>{save.said}</Said>
       {planned === null ? null : <Planned {...edited} to={typed.id} body={planned} />}
