@@ -233,8 +233,8 @@ function digestFacts({
     [say('column.spent'), money(total, currency)],
     [say('spend.before'), money(before, currency)],
     ...lackingFacts(lacking),
-    [say('saved.verified'), sums(verified)],
-    [say('saved.measured'), sums(measured)],
+    [say('state.verified'), sums(verified)],
+    [say('state.measured'), sums(measured)],
     [say('alert.next-month', { month: month(monthAfter(of)), at: month(of) }), between(forecast, currency)],
     ...(nextSoFar === null
       ? []

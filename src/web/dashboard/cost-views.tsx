@@ -67,7 +67,7 @@ function Keep({ question, onKept }: { readonly question: CostQuestion; readonly 
   });
   return (
     <Form class="fields" onSend={saving.run}>
-      <Field label={say('views.name')}>
+      <Field label={say('form.name')}>
         {(ids) => (
           <input
             {...ids}

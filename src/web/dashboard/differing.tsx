@@ -38,9 +38,9 @@ export function Differences({
     <Table
       caption={caption}
       columns={[
-        { name: say('settings.field'), text: ({ path }) => path },
-        { name: say('settings.before'), text: ({ before }) => before },
-        { name: say('settings.after'), text: ({ after }) => after },
+        { name: say('found.setting'), text: ({ path }) => path },
+        { name: say('proof.before'), text: ({ before }) => before },
+        { name: say('proof.after'), text: ({ after }) => after },
       ]}
       rows={rows}
       keyOf={({ path }) => path}

@@ -316,7 +316,7 @@ function Rows({ name, schema, value, onSet }: Props): JSX.Element {
 
 /** An item of a list: its fields, or the choice between kinds of it. */
 export const Inner = (props: Omit<Props, 'name'>): JSX.Element =>
-  props.schema.anyOf === undefined ? <Fields {...props} /> : <Kinds {...props} name={say('form.kind')} />;
+  props.schema.anyOf === undefined ? <Fields {...props} /> : <Kinds {...props} name={say('field.kind')} />;
 
 /** Values by a name that people give: one name a row. */
 function Entries({ name, schema, value, onSet }: Props): JSX.Element {
@@ -414,7 +414,7 @@ function Variant(props: Props): JSX.Element {
         <Named name={props.name} />
       </legend>
       <span class="note">{noteOf(props.name, props.schema)}</span>
-      <Kinds {...props} name={say('form.kind')} field={props.name} />
+      <Kinds {...props} name={say('field.kind')} field={props.name} />
     </fieldset>
   );
 }

@@ -169,8 +169,6 @@ export function figureOf(
   const texts = amounts.map((one) => formatDecimal({ unscaled: BigInt(one), scale: 9 }));
   const [mean = '', low = '', high = ''] = texts.map((text) => money(text, currency));
   const shownAs =
-    texts.length === 3
-      ? say('measure.range', { mean, low, high })
-      : texts.map((text) => price(text, currency)).join(', ');
+    texts.length === 3 ? say('range', { mean, low, high }) : texts.map((text) => price(text, currency)).join(', ');
   return [code(group, name.replace(NANOS, '')), shownAs];
 }

@@ -40,7 +40,7 @@ const columns = (act: (one: LearnedRate) => JSX.Element | null): readonly Column
     cell: ({ ratio }) => decimal(ratio, 4),
   },
   {
-    name: say('rates.evidence'),
+    name: say('help.evidence'),
     text: ({ evidence: { charged, listCost } }) => `${charged} / ${listCost}`,
     cell: ({ evidence: { charged, listCost, currency, days, meteredGpuHours } }) => (
       <>

@@ -87,7 +87,7 @@ export function Quoted({
         <Figure
           name={say('column.cost')}
           value={<Amount amount={quote.cost} currency={currency} />}
-          note={say('quotes.interval', { low: money(interval.low, currency), high: money(interval.high, currency) })}
+          note={say('fleet.range', { low: money(interval.low, currency), high: money(interval.high, currency) })}
         />
         <Figure name={say('quotes.unit')} value={price(quote.unitPrice, currency)} />
         {budgets === null ? null : (

@@ -322,7 +322,7 @@ const DELIVERY_TONES: Readonly<Record<Delivery['state'], Tone>> = {
 const deliveryColumns = (): readonly Column<Delivery>[] => [
   { name: say('column.where'), text: ({ channel, address }) => (address === null ? channel : `${channel} ${address}`) },
   {
-    name: say('column.part-of'),
+    name: say('column.what'),
     text: ({ part }) => (part === 'message' ? say('delivery-part.message') : say('delivery-part.picture')),
   },
   {

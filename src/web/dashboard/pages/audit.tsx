@@ -194,14 +194,14 @@ function Filters({ wanted }: { readonly wanted: Wanted }): JSX.Element {
     </Field>
   );
   return (
-    <Form class="card" aria-label={say('audit.filter')} onSend={() => go(link('audit', null, draft))}>
+    <Form class="card" aria-label={say('explorer.filter')} onSend={() => go(link('audit', null, draft))}>
       <div class="fields">
         {text('actor', say('column.who'), say('audit.who-note'))}
         {text('verb', say('column.what'), say('audit.what-note'))}
         {text('target', say('audit.target'), say('audit.target-note'))}
         {date('from', say('from'))}
         {date('to', say('explorer.last-day'))}
-        <Act tone="primary">{say('audit.filter')}</Act>
+        <Act tone="primary">{say('explorer.filter')}</Act>
         {WORDS.every((word) => wanted[word] === '') ? null : <a href={link('audit')}>{say('audit.all')}</a>}
       </div>
     </Form>

@@ -562,9 +562,9 @@ function Settings({
         ],
         [say('budget.zone'), zone],
         [say('budget.counts'), say('count.teams', { n: teams.length })],
-        [say('budget.basis'), say(`budget.basis-${budget.basis ?? 'actual'}`)],
-        [say('budget.credits'), includeCredits ? say('budget.credits-in') : say('budget.credits-out')],
-        ...(filtered.length === 0 ? [[say('budget.filters'), say('none')] as const] : filtered),
+        [say('explorer.basis'), say(`budget.basis-${budget.basis ?? 'actual'}`)],
+        [say('bridge.credits'), includeCredits ? say('budget.credits-in') : say('budget.credits-out')],
+        ...(filtered.length === 0 ? [[say('explorer.filters'), say('none')] as const] : filtered),
       ]}
     />
   );

@@ -53,7 +53,7 @@ export function Costs(): JSX.Element {
       >
         <Asking question={question} shown={data?.now ?? null} />
       </Card>
-      <Card title={say('explorer.answer')} terms={['unpriced', 'set-aside']}>
+      <Card title={say('page.costs')} terms={['unpriced', 'set-aside']}>
         <Show loaded={loaded}>{(answer) => <Answer answer={answer} question={question} />}</Show>
       </Card>
       {question.compares ? <Bridge question={question} /> : null}

@@ -33,7 +33,7 @@ const columns = (): readonly Column<ExplainedPolicy>[] => [
     text: ({ document, policy }) => document ?? policy,
     cell: ({ document, policy }) => (document === null ? policy : <a href={link('policies', document)}>{document}</a>),
   },
-  { name: say('explain.target'), text: ({ target }) => target },
+  { name: say('fleet.target'), text: ({ target }) => target },
   { name: say('explain.saw'), text: ({ saw }) => saw.join('; '), cell: ({ saw }) => written(saw) },
   {
     name: say('explain.says'),
@@ -53,7 +53,7 @@ const columns = (): readonly Column<ExplainedPolicy>[] => [
     cell: ({ leftAlone }) => (leftAlone === null ? null : <AsWritten>{leftAlone.toAct}</AsWritten>),
   },
   {
-    name: say('explain.recommendation'),
+    name: say('field.recommendation'),
     text: ({ recommendation }) => recommendation?.status ?? '',
     cell: ({ recommendation, ...one }) => (recommendation === null ? null : <Made one={{ ...one, recommendation }} />),
   },
@@ -94,7 +94,7 @@ export function Explain(): JSX.Element {
           )}
         </Field>
         <div class="buttons">
-          <Act>{say('explain.go')}</Act>
+          <Act>{say('page.explain')}</Act>
         </div>
       </Form>
       {id === null ? null : <Answer key={id} target={id} />}

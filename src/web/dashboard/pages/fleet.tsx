@@ -168,7 +168,7 @@ const columns = ({ isTwin, groupOf }: Among): readonly Column<FleetDetail>[] => 
     cell: (one) => <Unused one={one} />,
   },
   {
-    name: say('explain.recommendation'),
+    name: say('field.recommendation'),
     text: ({ recommendation }) => recommendation?.title ?? '',
     cell: (one) => <Recommended one={one} group={groupOf(one)} />,
   },
@@ -272,7 +272,7 @@ function Filters({ items, wanted }: { readonly items: readonly FleetDetail[]; re
         onPick={(team) => ask({ team })}
       />
       <Filter
-        label={say('fleet.kind')}
+        label={say('field.kind')}
         value={wanted.kind}
         options={distinct(({ target }) => target.kind).map((one) => [one, code('target', one)])}
         onPick={(kind) => ask({ kind })}

@@ -145,12 +145,12 @@ function Saved({ totals }: { readonly totals: SavingTotals }): JSX.Element {
     <>
       <dl class="figures">
         <Figure
-          name={say('saved.verified')}
+          name={say('state.verified')}
           value={<Amounts amounts={verified.saved} />}
           note={say('saved.verified-short')}
         />
         <Figure
-          name={say('saved.measured')}
+          name={say('state.measured')}
           value={<Amounts amounts={measured.saved} />}
           note={say('saved.measured-short')}
         />

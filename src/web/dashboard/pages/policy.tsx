@@ -190,7 +190,7 @@ function Whom({
   return (
     <>
       {isNew ? (
-        <Field label={say('policies.name')} note={say('policies.name-note')}>
+        <Field label={say('form.name')} note={say('policies.name-note')}>
           {(ids) => <input {...ids} {...bound('name')} type="text" required pattern="[\w.\-]{1,100}" />}
         </Field>
       ) : null}

@@ -121,7 +121,7 @@ function Asked({
   return (
     <Form onSend={onAsk}>
       <div class="fields">
-        <Field label={say('quotes.gpu')}>
+        <Field label={say('dimension.gpuModel')}>
           {(ids) => (
             <input {...ids} value={run.gpu} onInput={({ currentTarget }) => set({ gpu: currentTarget.value })} />
           )}
@@ -130,7 +130,7 @@ function Asked({
         <NumberOf label={say('quotes.hours')} least="0.1" value={run.hours} onSet={(hours) => set({ hours })} />
         <NumberOf label={say('quotes.memory')} least="0" value={run.memory} onSet={(memory) => set({ memory })} />
         <Select
-          label={say('quotes.kind')}
+          label={say('field.kind')}
           value={run.kind}
           options={KINDS.map((one) => [one, say(`quotes.${one}`)] as const)}
           onPick={(kind) => set({ kind })}

@@ -208,7 +208,7 @@ function Evidence({ one }: { readonly one: StoredRecommendation }): JSX.Element 
       </ul>
       <Facts
         facts={[
-          [say('evidence.made'), instant(one.madeAt)],
+          [say('column.made'), instant(one.madeAt)],
           [say('evidence.until'), instant(one.expiresAt)],
           ...(one.decidedBy === null ? [] : [[say('evidence.decided'), one.decidedBy] as const]),
           ...Object.entries(one.change).map(([name, value]) => figureOf('field', name, value, one.currency)),

@@ -69,7 +69,7 @@ const shared = (): readonly Column<Difference>[] => [
     cell: ({ variance, currency }) => <Amount amount={variance} currency={currency} />,
   },
   {
-    name: say('reconciliation.share'),
+    name: say('column.share'),
     isMinor: true,
     text: ({ ratio }) => ratio ?? '',
     number: ({ ratio }) => (ratio === null ? null : Number(ratio)),
@@ -101,7 +101,7 @@ const findingColumns = (): readonly Column<VarianceFinding>[] => [
     cell: (one) => (
       <>
         {whatOf(one)}
-        <div class="note">{joined([one.region, one.component, say('reconciliation.days', { n: one.days })])}</div>
+        <div class="note">{joined([one.region, one.component, say('duration.days', { n: one.days })])}</div>
       </>
     ),
   },
@@ -283,12 +283,12 @@ function SettingsCard(): JSX.Element {
     get<ReconciliationSettings>('/v1/reconciliation/settings', {}, halt),
   );
   return (
-    <Card title={say('reconciliation.settings')}>
+    <Card title={say('page.settings')}>
       <Show loaded={loaded}>
         {({ learnRates, threshold, settling }) => (
           <Facts
             facts={[
-              [say('reconciliation.applied'), say(learnRates ? 'reconciliation.are' : 'reconciliation.are-not')],
+              [say('rates.title'), say(learnRates ? 'reconciliation.are' : 'reconciliation.are-not')],
               [
                 say('reconciliation.threshold'),
                 say('reconciliation.beyond', { share: shareText(threshold.ratio), amount: decimal(threshold.amount) }),

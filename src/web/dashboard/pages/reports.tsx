@@ -78,7 +78,7 @@ const columns = (): readonly Column<ReportEntry>[] => [
   },
   { name: say('column.made'), text: (one) => one.madeAt, cell: (one) => <Instant at={one.madeAt} /> },
   {
-    name: say('reports.told'),
+    name: say('delivery.sent'),
     text: sentText,
     cell: (one) =>
       one.announcedAt === null ? (

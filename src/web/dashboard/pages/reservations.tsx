@@ -77,7 +77,7 @@ const columns = (act: (one: Reservation) => JSX.Element | null): readonly Column
     text: ({ expiresAt }) => expiresAt,
     cell: ({ expiresAt }) => <Instant at={expiresAt} />,
   },
-  { name: say('reservations.release'), text: () => '', cell: act },
+  { name: say('do.Release'), text: () => '', cell: act },
 ];
 
 export function Reservations(): JSX.Element {
@@ -98,7 +98,7 @@ export function Reservations(): JSX.Element {
   const act = ({ id, state }: Reservation): JSX.Element | null =>
     state !== 'active' ? null : (
       <Sure
-        name={say('reservations.release')}
+        name={say('do.Release')}
         of={id}
         sure={say('reservations.sure')}
         refused={refusal('configure')}
@@ -119,7 +119,7 @@ export function Reservations(): JSX.Element {
           value={active}
           options={[
             ['true', say('reservations.active')],
-            ['false', say('reservations.all')],
+            ['false', say('all')],
           ]}
           onPick={(next) => pick({ active: next })}
         />

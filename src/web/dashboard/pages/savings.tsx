@@ -133,18 +133,18 @@ function Totals({
   return (
     <dl class="figures">
       <Figure
-        name={say('saved.verified')}
+        name={say('state.verified')}
         value={<Amounts amounts={verified.saved} />}
         note={say('saved.verified-note')}
       />
       <Figure
-        name={say('saved.measured')}
+        name={say('state.measured')}
         value={<Amounts amounts={measured.saved} />}
         note={say('saved.measured-note')}
       />
       <EstimatedFigure of={estimated} />
       <Figure
-        name={say('saved.unverifiable')}
+        name={say('state.unverifiable')}
         value={count(unverifiable.count)}
         note={
           joined(unverifiable.reasons.map(({ reason, count: n }) => `${within(code('reason', reason))} ${count(n)}`)) ||
@@ -168,7 +168,8 @@ export function SavingPage({ id }: { readonly id: string }): JSX.Element {
       }
       actions={
         <span class="links">
-          <a href={link('actions', id)}>{say('saving.action')}</a> <a href={link('savings')}>{say('saving.ledger')}</a>
+          <a href={link('actions', id)}>{say('alert.to-action')}</a>{' '}
+          <a href={link('savings')}>{say('saving.ledger')}</a>
         </span>
       }
     >

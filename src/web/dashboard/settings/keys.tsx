@@ -18,7 +18,7 @@ type Values = Readonly<Record<string, unknown>>;
 type Made = StoredKey & { readonly text: string };
 
 const columns = (act: (one: StoredKey) => JSX.Element): readonly Column<StoredKey>[] => [
-  { name: say('settings.name'), text: ({ name }) => name },
+  { name: say('form.name'), text: ({ name }) => name },
   { name: say('settings.id'), text: ({ id }) => id, cell: ({ id }) => <code>{id}</code> },
   {
     name: say('settings.rights'),

@@ -15,10 +15,10 @@ type Values = Readonly<Record<string, unknown>>;
 
 const columns = (lift: (one: Mute) => JSX.Element): readonly Column<Mute>[] => [
   { name: say('column.team'), text: ({ team }) => team ?? say('all') },
-  { name: say('settings.kind'), text: ({ kind }) => (kind === null ? say('all') : code('alert', kind)) },
+  { name: say('page.alerts'), text: ({ kind }) => (kind === null ? say('all') : code('alert', kind)) },
   { name: say('settings.up-to'), text: ({ upTo }) => (upTo === null ? say('all') : code('severity', upTo)) },
   { name: say('settings.until'), text: ({ until }) => until, cell: ({ until }) => <Instant at={until} /> },
-  { name: say('settings.reason'), text: ({ reason }) => reason },
+  { name: say('field.reason'), text: ({ reason }) => reason },
   { name: say('column.by'), text: ({ by }) => by },
   { name: say('settings.change-it'), text: () => '', cell: lift },
 ];
@@ -41,7 +41,7 @@ export function Mutes(): JSX.Element {
   const refused = refusal('configure');
   const liftOf = ({ id }: Mute): JSX.Element => (
     <Act refused={refused} isBusy={lift.isBusy} onAct={() => lift.run(id)}>
-      {say('settings.unmute')}
+      {say('settings.lift')}
     </Act>
   );
   return (

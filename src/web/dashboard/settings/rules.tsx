@@ -122,7 +122,7 @@ function Workbench({
 }
 
 const candidateColumns = (pick: (one: Candidate) => void): readonly Column<Candidate>[] => [
-  { name: say('settings.what'), text: ({ match }) => matchText(match) },
+  { name: say('column.what'), text: ({ match }) => matchText(match) },
   {
     name: say('column.cost'),
     text: ({ cost }) => cost ?? '',
@@ -130,7 +130,7 @@ const candidateColumns = (pick: (one: Candidate) => void): readonly Column<Candi
     cell: ({ cost, currency }) => <Amount amount={cost} currency={currency} />,
   },
   {
-    name: say('settings.gpu-hours'),
+    name: say('explorer.gpu-hours'),
     text: ({ gpuHours }) => gpuHours ?? '',
     number: ({ gpuHours }) => (gpuHours === null ? null : Number(gpuHours)),
     cell: ({ gpuHours }) => (gpuHours === null ? '–' : decimal(gpuHours)),
@@ -245,7 +245,7 @@ interface Numbered {
 
 const ruleColumns = (buttonsOf: (at: number) => JSX.Element): readonly Column<Numbered>[] => [
   { name: say('settings.number'), text: ({ at }) => String(at + 1), number: ({ at }) => at },
-  { name: say('settings.what'), text: ({ rule }) => matchText(rule.match) || say('settings.everything') },
+  { name: say('column.what'), text: ({ rule }) => matchText(rule.match) || say('settings.stop-all') },
   { name: say('column.team'), text: ({ rule }) => takerText(rule) },
   { name: say('settings.change-it'), text: () => '', cell: ({ at }) => <div class="buttons">{buttonsOf(at)}</div> },
 ];
@@ -356,14 +356,14 @@ function Moves({ preview: { teams } }: { readonly preview: RulePreview }): JSX.E
     { name: say('column.team'), text: ({ team }) => team },
     ...(['before', 'after'] as const).map(
       (side): Column<Move> => ({
-        name: say(`settings.${side}`),
+        name: say(`proof.${side}`),
         text: (one) => one[side] ?? '',
         number: (one) => (one[side] === null ? null : Number(one[side])),
         cell: (one) => <Amount amount={one[side]} currency={one.currency} />,
       }),
     ),
     {
-      name: say('settings.change'),
+      name: say('explorer.change'),
       text: (one) => String(changeOf(one)),
       number: changeOf,
       cell: (one) => money(changeOf(one).toFixed(2), one.currency),

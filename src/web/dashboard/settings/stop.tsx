@@ -23,8 +23,8 @@ const whatOf = ({ scope, name }: Pick<Stop, 'scope' | 'name'>): string =>
   scope === 'all' ? say('settings.stop-all') : `${say(`settings.stop-${scope}`)} ${name}`;
 
 const columns = (lift: (one: Stop) => JSX.Element): readonly Column<Stop>[] => [
-  { name: say('settings.what'), text: whatOf },
-  { name: say('settings.reason'), text: ({ reason }) => reason },
+  { name: say('column.what'), text: whatOf },
+  { name: say('field.reason'), text: ({ reason }) => reason },
   { name: say('column.since'), text: ({ setAt }) => setAt, cell: ({ setAt }) => <Instant at={setAt} /> },
   { name: say('column.by'), text: ({ setBy }) => setBy },
   { name: say('settings.change-it'), text: () => '', cell: lift },
@@ -109,7 +109,7 @@ function Stopping({ onStopped }: { readonly onStopped: () => void }): JSX.Elemen
   });
   const what = whatOf(wanted);
   return (
-    <Card title={say('settings.stop-now')}>
+    <Card title={say('act.stop')}>
       <p>{say('settings.stop-note')}</p>
       <StopFields
         wanted={wanted}
@@ -124,7 +124,7 @@ function Stopping({ onStopped }: { readonly onStopped: () => void }): JSX.Elemen
         isBusy={isBusy}
         onAct={() => setAsks(true)}
       >
-        {say('settings.stop-do')}
+        {say('act.stop')}
       </Act>
       {asks ? (
         <Ask
@@ -155,7 +155,7 @@ function StopFields({
   return (
     <>
       <Select
-        label={say('settings.what')}
+        label={say('column.what')}
         value={scope}
         options={SCOPES.map((one) => [one, say(`settings.stop-${one}`)])}
         onPick={(picked) => onChange({ scope: picked as Scope })}
@@ -173,7 +173,7 @@ function StopFields({
           )}
         </Field>
       )}
-      <Field label={say('settings.reason')}>
+      <Field label={say('field.reason')}>
         {(ids) => (
           <input
             {...ids}

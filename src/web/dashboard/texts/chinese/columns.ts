@@ -61,7 +61,6 @@ export const COLUMNS: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'column.made': '产生时间',
   'column.about': '类别',
   'column.where': '去向',
-  'column.part-of': '内容',
   'column.step': '升级步骤',
   'column.intended': '计划发送',
   'column.sent': '发送时间',

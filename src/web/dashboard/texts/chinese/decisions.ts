@@ -75,7 +75,6 @@ export const DECISIONS: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'recommendations.instead': '被它取代的提议',
   'recommendations.other': '{action} {target}（{document}），取舍依据：{because}；预计每月节省 {amount}',
   'evidence.line': '{from} 至 {to}；评估时已有 {age}',
-  'evidence.made': '产生时间',
   'evidence.until': '有效期至',
   'evidence.decided': '决定者',
   'actions.all': '全部操作',

@@ -98,6 +98,5 @@ export const MEASURES: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'measure.savingBeforeBound': '按费用封顶前的节省额',
   'measure.refused': '节省额未知的原因',
   'measure.unmeasured': '未测量的副本',
-  'measure.range': '{mean}（{low} 至 {high}）',
   'measure.less-than': '低于 {share}',
 };

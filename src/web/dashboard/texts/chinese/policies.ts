@@ -20,7 +20,6 @@ export const POLICIES: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'policies.holds': '即刻生效（版本 {version}）。',
   'policies.restricted': '您只能访问部分团队：请指明团队',
   'policies.whom': '适用范围',
-  'policies.name': '名称',
   'policies.name-note': '字母、数字和 . _ -',
   'policies.teams-note': '每行一个，仅限所列团队；留空表示全部团队',
   'policies.priority': '优先级',

@@ -8,7 +8,6 @@ export const SAVINGS: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'savings.empty': '台账为空。操作生效时产生条目；其小时数随用量测量，并以账单验证。<a>查看建议</a>。',
   'saving.of': '{id} 的节省',
   'saving.by': '节省来源：{action} {target}',
-  'saving.action': '对应的操作',
   'saving.not-yet': '台账中还没有该操作的记录。每个整点小时结束后不久即会计量。',
   'saving.ledger': '节省台账',
   'saving.hours': '小时数',

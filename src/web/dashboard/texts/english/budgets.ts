@@ -70,10 +70,8 @@ export const BUDGETS = {
   'budget.period': 'Period',
   'budget.zone': 'Days begin in',
   'budget.counts': 'It counts',
-  'budget.credits': 'Credits',
   'budget.credits-in': 'lower the spend',
   'budget.credits-out': 'are left out',
-  'budget.filters': 'Filters',
   'budget.periods': 'Its periods',
   'period.running': 'running',
   'period.unconverted': '{currency} without an exchange rate',
@@ -89,7 +87,6 @@ export const BUDGETS = {
   'budget.unnamed':
     '{amount} of metered usage does not state what the budget filters by ({fields}) and is not included.',
   'budget.unstated': '{amount} of bills (lines: {lines}) states no amortised cost and is not in these figures.',
-  'budget.basis': 'Basis',
   'budget.basis-actual': 'the bill where it counts, otherwise the accrual',
   'budget.basis-effective': "the bill's amortised cost, otherwise the accrual",
   'budget.basis-accrued': 'metered usage at its price',

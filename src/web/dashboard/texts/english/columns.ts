@@ -59,7 +59,6 @@ export const COLUMNS = {
   'column.made': 'Made',
   'column.about': 'About',
   'column.where': 'Where',
-  'column.part-of': 'What',
   'column.step': 'Step',
   'column.intended': 'Intended',
   'column.sent': 'Sent',

@@ -75,7 +75,6 @@ export const DECISIONS = {
   'recommendations.instead': 'Rejected alternatives',
   'recommendations.other': '{action} {target} ({document}), by {because}; it would save {amount} per month',
   'evidence.line': '{from} to {to}; {age} old at the evaluation',
-  'evidence.made': 'Made',
   'evidence.until': 'Holds until',
   'evidence.decided': 'Decided by',
   'actions.all': 'All actions',

@@ -7,8 +7,4 @@ const words = Object.fromEntries(
   Object.entries(COMPUTATION_FIGURES).map(([name, one]) => [`measure.${name}`, one.words]),
 ) as Words;
 
-export const MEASURES = {
-  ...words,
-  'measure.range': '{mean} ({low} to {high})',
-  'measure.less-than': 'less than {share}',
-} as const;
+export const MEASURES = { ...words, 'measure.less-than': 'less than {share}' } as const;

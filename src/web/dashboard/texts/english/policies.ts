@@ -18,7 +18,6 @@ export const POLICIES = {
   'policies.holds': 'It applies from now on (version {version}).',
   'policies.restricted': 'you are restricted to some teams: name them',
   'policies.whom': 'For whom',
-  'policies.name': 'Name',
   'policies.name-note': 'letters, digits and . _ -',
   'policies.teams-note': 'one per line, exactly these; empty: all teams',
   'policies.priority': 'Priority',

@@ -7,7 +7,6 @@ export const SAVINGS = {
     'The ledger is empty. An entry is made when an action is applied; its hours are measured as the usage comes in, and verified by the bill. <a>See the recommendations</a>.',
   'saving.of': 'Saving of {id}',
   'saving.by': 'Saved by: {action} {target}',
-  'saving.action': 'The action',
   'saving.not-yet': 'The ledger has no entry for this action yet. Each whole hour is measured soon after it has ended.',
   'saving.ledger': 'The ledger',
   'saving.hours': 'Hours',
