@@ -345,6 +345,26 @@ describeWith('chromium', 'the dashboard', async (file) => {
     }
   });
 
+  it.each([
+    ['en-US', 'Days of Asia/Kolkata begin within an hour of UTC, and usage is kept by whole hours'],
+    ['zh-CN', 'Asia/Kolkata 的日期在 UTC 的整点之间开始，而用量按整小时保存'],
+  ])('says of a budget whose days begin within an hour that the whole hour counts, in %s', async (locale, sentence) => {
+    await w.call('PUT', '/v1/budgets/cut-month', {
+      team: 'vision',
+      zone: 'Asia/Kolkata',
+      planned: { default: '9000' },
+      thresholds: [],
+    });
+    await w.runner.drain();
+    const { page, open } = await visit({ key: w.admin, locale });
+    const said = page.getByText(sentence);
+    await open('budgets/cut-month');
+    await said.waitFor();
+    await open('budgets/vision-month');
+    expect(await said.count()).toBe(0);
+    await w.call('DELETE', '/v1/budgets/cut-month');
+  });
+
   it('explains its terms where they stand, from the keyboard, and all of them on a page; in Chinese too', async () => {
     const { page, open, faults } = await admin();
     await open('costs');

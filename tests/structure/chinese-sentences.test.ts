@@ -88,9 +88,10 @@ describe('the sentences of policies, explanations and the guard', () => {
       ...sourceFiles('src/policies'),
       ...sourceFiles('src/application/policy'),
       ...sourceFiles('src/core/action'),
+      ...sourceFiles('src/core/cost'),
     ].filter(
       ({ name }) =>
-        /src\/policies\/|explain\.ts|known-by\.ts|action\/(acting|guard)\.ts/.test(name) &&
+        /src\/policies\/|explain\.ts|known-by\.ts|action\/(acting|guard)\.ts|whole-hours\.ts/.test(name) &&
         !/examples\.ts|calendar\.ts/.test(name),
     );
     const all = files.flatMap((file) => sentencesOf(file).map((text) => [file.name, text] as const));

@@ -1,4 +1,4 @@
-/** In Chinese: what explains a target beside its policies, by the English with numbered holes (reworded.ts). */
+/** In Chinese: what explains a target beside its policies, and sums over days, by the English with numbered holes (reworded.ts). */
 export const EXPLANATIONS: Readonly<Record<string, string>> = {
   'recommendations of {0} were {1}': '{0} 的建议{1}',
   'never made yet': '尚未生成过',
@@ -111,4 +111,6 @@ export const EXPLANATIONS: Readonly<Record<string, string>> = {
   'network latency as the probe reports it': '探针报告的网络延迟',
   'below {0} for {1} minutes': '低于 {0} 达 {1} 分钟',
   'GPU utilisation, every minute measured': 'GPU 利用率，每分钟测量',
+  'days of {0} begin within an hour of UTC, and usage is kept by whole hours: that whole hour counts for the day in which it begins':
+    '{0} 的日期在 UTC 的整点之间开始，而用量按整小时保存：该小时整个计入其开始时所在的日期',
 };

@@ -34,7 +34,7 @@ import { Budgets, BurnDrawn } from '../budgets.js';
 import { exhaustion, standing } from '../standing.js';
 import { DriverTable } from '../drivers.js';
 import { interval } from '../expected.js';
-import { code, day, instant, money, percent, within } from '../format.js';
+import { code, day, instant, money, percent, sentence, within } from '../format.js';
 import { joined, say } from '../language.js';
 import { useLoaded } from '../loading.js';
 import { Rich } from '../rich.js';
@@ -216,6 +216,11 @@ function Figures({ answer: { budget, evaluated } }: { readonly answer: Answer })
         )}
       </dl>
       <Lacking state={evaluated.state} />
+      {evaluated.warnings.map((one) => (
+        <p class="warning">
+          <AsWritten>{`${sentence(one)}.`}</AsWritten>
+        </p>
+      ))}
       <p class="note">{say('budget.evaluated', { at: instant(evaluated.weighedAt) })}</p>
     </>
   );
