@@ -125,14 +125,17 @@ export async function axe(page: Page): Promise<string[]> {
 
 /** Wider than a phone. */
 const WIDE = 600;
+/** A small computer with the menu beside the page, and the least room that a table has before its rows become lists. */
+const SMALLER = [1024, 640];
+/** A small phone. */
+const SMALLEST = [360];
 
 /**
- * Whether anything is wider than the window, or a table than its place: in the window as it is, and on a small computer
- * or a small phone.
+ * Whether anything is wider than the window, or a table than its place: in the window as it is and in smaller ones.
  */
 export async function expectNoOverflow(page: Page, place: string): Promise<void> {
   const size = page.viewportSize() ?? { width: 1280, height: 900 };
-  for (const width of [size.width, size.width > WIDE ? 1024 : 360]) {
+  for (const width of [size.width, ...(size.width > WIDE ? SMALLER : SMALLEST)]) {
     await page.setViewportSize({ ...size, width });
     const measured = (): Promise<{ wide: boolean; cut: (string | null)[] }> =>
       page.evaluate(() => ({

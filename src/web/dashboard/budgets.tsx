@@ -44,7 +44,12 @@ const columns = (): readonly Column<Standing>[] => [
     text: ({ budget }) => budget,
     cell: ({ budget }) => <a href={link('budgets', budget)}>{budget}</a>,
   },
-  { name: say('column.team'), text: ({ team }) => team, cell: ({ team }) => <a href={link('teams', team)}>{team}</a> },
+  {
+    name: say('column.team'),
+    isMinor: true,
+    text: ({ team }) => team,
+    cell: ({ team }) => <a href={link('teams', team)}>{team}</a>,
+  },
   {
     name: say('column.burned'),
     text: ({ state }) => (state === null ? '' : String(state.ratio ?? '')),

@@ -22,17 +22,19 @@ export function placeColumns(
   return [
     { name: say('column.provider'), text: each(({ provider }) => provider) },
     { name: say('dimension.sku'), text: each(({ sku, units }) => (units === 1 ? sku : `${units} × ${sku}`)) },
-    { name: say('dimension.gpuModel'), text: each(({ gpuModel }) => gpuModel ?? say('not-known')) },
+    { name: say('dimension.gpuModel'), text: each(({ gpuModel }) => gpuModel ?? say('not-known')), isMinor: true },
     { name: say('dimension.region'), text: each(({ region }) => region ?? say('quotes.any-region')) },
     { name: say('dimension.term'), text: each(({ term }) => code('term', term)) },
     {
       name: say('column.gpus'),
+      isMinor: true,
       text: ({ gpus }) => String(gpus),
       number: ({ gpus }) => gpus,
       cell: ({ gpus }) => count(gpus),
     },
     {
       name: say('quotes.hours'),
+      isMinor: true,
       text: ({ hours }) => String(hours),
       number: ({ hours }) => hours,
       cell: ({ hours }) => decimal(String(hours)),
@@ -45,6 +47,7 @@ export function placeColumns(
     },
     {
       name: say('quotes.lost'),
+      isMinor: true,
       text: ({ lost }) => lost.map(({ message }) => message).join('; '),
       cell: ({ lost }) =>
         lost.length === 0 ? (

@@ -19,17 +19,14 @@ export interface Column<Row> {
   number?(row: Row): number | null;
   /** Not drawn as a number: it stays on the left. */
   readonly isLeft?: boolean;
-  /** Not shown on a phone, nor in a wide table on a small screen, until somebody asks for all values. */
+  /** Not shown where the table has little room, until somebody asks for all values. */
   readonly isMinor?: boolean;
 }
 
 const PART = 50;
 /** With more columns than these a table does not fit on a phone: there each row is a list of its values. */
 const MOST_NARROW = 3;
-/**
- * With more than these it does not fit beside the menu of a small screen: there its minor columns wait to be asked
- * for.
- */
+/** With more than these its minor columns wait to be asked for as soon as the menu of a small screen is beside it. */
 const MOST_SMALL = 7;
 
 interface Props<Row> {

@@ -228,6 +228,7 @@ function marksIn({ anomalies }: CostBreakdown, currency: string): Map<string, st
 
 const shareColumn = (): Column<BreakdownRow> => ({
   name: say('column.share'),
+  isMinor: true,
   text: ({ share }) => (share === null ? '' : String(share)),
   number: ({ share }) => share,
   cell: ({ share }) => (
@@ -265,7 +266,7 @@ function columnsOf({ groupBy, before }: CostBreakdown, question: CostQuestion): 
     ...(before === null
       ? []
       : [
-          amount(say('bridge.before'), (row) => row.before),
+          { ...amount(say('bridge.before'), (row) => row.before), isMinor: true },
           {
             ...amount(say('explorer.change'), ({ change }) => change),
             cell: ({ change, currency, before: old }) => (

@@ -34,7 +34,7 @@ const columns = (): readonly Column<ExplainedPolicy>[] => [
     cell: ({ document, policy }) => (document === null ? policy : <a href={link('policies', document)}>{document}</a>),
   },
   { name: say('fleet.target'), text: ({ target }) => target },
-  { name: say('explain.saw'), text: ({ saw }) => saw.join('; '), cell: ({ saw }) => written(saw) },
+  { name: say('explain.saw'), text: ({ saw }) => saw.join('; '), cell: ({ saw }) => written(saw), isMinor: true },
   {
     name: say('explain.says'),
     text: (one) => saysOf(one).join('; '),

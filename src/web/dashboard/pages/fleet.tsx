@@ -135,6 +135,7 @@ const columns = ({ isTwin, groupOf }: Among): readonly Column<FleetDetail>[] => 
   },
   {
     name: say('column.team'),
+    isMinor: true,
     text: ({ target }) => target.team,
     cell: ({ target }) => <a href={link('teams', target.team)}>{target.team}</a>,
   },

@@ -37,6 +37,7 @@ const columns = (): readonly Column<StoredImport>[] => [
   },
   {
     name: say('column.unchanged'),
+    isMinor: true,
     text: ({ unchanged }) => String(unchanged),
     cell: ({ unchanged }) => count(unchanged),
     number: ({ unchanged }) => unchanged,

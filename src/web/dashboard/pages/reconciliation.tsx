@@ -52,6 +52,7 @@ const shareText = (ratio: string | null): string =>
 const shared = (): readonly Column<Difference>[] => [
   {
     name: say('reconciliation.accrued'),
+    isMinor: true,
     text: ({ accrued }) => accrued ?? '',
     number: ({ accrued }) => (accrued === null ? null : Number(accrued)),
     cell: ({ accrued, currency }) => <Amount amount={accrued} currency={currency} />,
@@ -107,6 +108,7 @@ const findingColumns = (): readonly Column<VarianceFinding>[] => [
   },
   {
     name: say('reports.month'),
+    isMinor: true,
     text: (one) => one.month,
     cell: (one) => (
       <>

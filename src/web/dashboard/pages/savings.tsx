@@ -75,7 +75,7 @@ const columns = (): readonly Column<Saving>[] => [
       </>
     ),
   },
-  { name: say('column.since'), text: ({ from }) => from, cell: ({ from }) => <Instant at={from} /> },
+  { name: say('column.since'), text: ({ from }) => from, cell: ({ from }) => <Instant at={from} />, isMinor: true },
 ];
 
 export function Savings(): JSX.Element {

@@ -27,7 +27,7 @@ const columns = (end: (one: StandingSession) => JSX.Element): readonly Column<St
   instant(say('column.last-used'), ({ lastUsedAt }) => lastUsedAt),
   instant(say('column.ends'), ({ endsAt }) => endsAt),
   { name: say('column.address'), text: ({ address }) => address ?? say('unknown') },
-  { name: say('column.browser'), text: ({ agent }) => agent ?? say('unknown') },
+  { name: say('column.browser'), text: ({ agent }) => agent ?? say('unknown'), isMinor: true },
   { name: say('sessions.end'), text: () => '', cell: end },
 ];
 
