@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 import type { BudgetState, BurnDown, Standing } from './answers.js';
 import { formatDay, localDays } from '../../core/time.js';
 import { get } from './api.js';
+import { teamColumn } from './columns.js';
 import { day, money, percent, unknown } from './format.js';
 import { say } from './language.js';
 import { useLoaded } from './loading.js';
@@ -44,12 +45,7 @@ const columns = (): readonly Column<Standing>[] => [
     text: ({ budget }) => budget,
     cell: ({ budget }) => <a href={link('budgets', budget)}>{budget}</a>,
   },
-  {
-    name: say('column.team'),
-    isMinor: true,
-    text: ({ team }) => team,
-    cell: ({ team }) => <a href={link('teams', team)}>{team}</a>,
-  },
+  { ...teamColumn(), isMinor: true },
   {
     name: say('column.burned'),
     text: ({ state }) => (state === null ? '' : String(state.ratio ?? '')),

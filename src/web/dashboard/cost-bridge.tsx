@@ -4,6 +4,7 @@ import { EFFECTS } from '../../core/report/bridge.js';
 import type { ReportBridge, ReportBridgeCell } from '../../core/report/report.js';
 import type { CostBridge } from './answers.js';
 import { get } from './api.js';
+import { numberColumn } from './columns.js';
 import { nameIn } from './cost-gaps.js';
 import { bridgeQueryOf, type CostQuestion } from './cost-question.js';
 import { money } from './format.js';
@@ -114,18 +115,16 @@ const cellColumns = (currency: string): readonly Column<ReportBridgeCell>[] => [
         .filter((part) => part !== '')
         .join(' · '),
   },
-  {
-    name: say('bridge.before'),
-    text: ({ before }) => before,
-    number: ({ before }) => Number(before),
-    cell: ({ before }) => money(before, currency),
-  },
-  {
-    name: say('bridge.after'),
-    text: ({ after }) => after,
-    number: ({ after }) => Number(after),
-    cell: ({ after }) => money(after, currency),
-  },
+  numberColumn(
+    say('bridge.before'),
+    ({ before }) => before,
+    (before) => money(before, currency),
+  ),
+  numberColumn(
+    say('bridge.after'),
+    ({ after }) => after,
+    (after) => money(after, currency),
+  ),
   {
     name: say('explorer.change'),
     text: (cell) => String(changeOf(cell)),

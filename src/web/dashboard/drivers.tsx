@@ -1,19 +1,15 @@
 /** The largest parts of spend, with their share of the whole. */
 import type { JSX } from 'preact';
 import type { Driver } from '../../core/alert/alert.js';
+import { amountColumnIn } from './columns.js';
 import { percent } from './format.js';
 import { say } from './language.js';
 import { Table, type Column } from './table.js';
-import { Amount, Empty } from './ui.js';
+import { Empty } from './ui.js';
 
 const columns = (currency: string): readonly Column<Driver>[] => [
   { name: say('column.part'), text: ({ name }) => name },
-  {
-    name: say('column.amount'),
-    text: ({ cost }) => cost,
-    number: ({ cost }) => Number(cost),
-    cell: ({ cost }) => <Amount amount={cost} currency={currency} whole />,
-  },
+  amountColumnIn(currency, say('column.amount'), ({ cost }) => cost, true),
   {
     name: say('column.share'),
     text: ({ share }) => String(share ?? ''),

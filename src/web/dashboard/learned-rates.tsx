@@ -2,6 +2,7 @@
 import type { JSX } from 'preact';
 import type { LearnedRate } from './answers.js';
 import { list, refusal, send } from './api.js';
+import { numberColumn } from './columns.js';
 import { code, decimal, instant, money, month } from './format.js';
 import { joined, say } from './language.js';
 import { useLoaded, useTask } from './loading.js';
@@ -33,12 +34,11 @@ const columns = (act: (one: LearnedRate) => JSX.Element | null): readonly Column
       </>
     ),
   },
-  {
-    name: say('rates.ratio'),
-    text: ({ ratio }) => ratio ?? '',
-    number: ({ ratio }) => (ratio === null ? null : Number(ratio)),
-    cell: ({ ratio }) => decimal(ratio, 4),
-  },
+  numberColumn(
+    say('rates.ratio'),
+    ({ ratio }) => ratio,
+    (ratio) => decimal(ratio, 4),
+  ),
   {
     name: say('help.evidence'),
     text: ({ evidence: { charged, listCost } }) => `${charged} / ${listCost}`,

@@ -1,10 +1,11 @@
 /** Places for a workload as a table, the cheapest first, each with its cost and why it lost. */
 import type { JSX } from 'preact';
 import type { PlacePart, Places } from './answers.js';
+import { amountColumnIn } from './columns.js';
 import { code, count, decimal } from './format.js';
 import { say } from './language.js';
 import type { Column } from './table.js';
-import { Amount, AsWritten, Badge } from './ui.js';
+import { AsWritten, Badge } from './ui.js';
 
 type Row = Places['runnersUp'][number];
 
@@ -39,12 +40,7 @@ export function placeColumns(
       number: ({ hours }) => hours,
       cell: ({ hours }) => decimal(String(hours)),
     },
-    {
-      name: say('column.cost'),
-      text: ({ cost }) => cost,
-      number: ({ cost }) => Number(cost),
-      cell: ({ cost }) => <Amount amount={cost} currency={currency} />,
-    },
+    amountColumnIn(currency, say('column.cost'), ({ cost }) => cost),
     {
       name: say('quotes.lost'),
       isMinor: true,

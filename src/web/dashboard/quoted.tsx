@@ -5,6 +5,7 @@ import type { Verdict } from '../../core/quote/budget.js';
 import type { Term } from '../../core/usage.js';
 import type { BudgetVerdict, Quote, Reservation } from './answers.js';
 import { send } from './api.js';
+import { amountColumn } from './columns.js';
 import { code, instant, money, price } from './format.js';
 import { say } from './language.js';
 import { useTask } from './loading.js';
@@ -51,24 +52,9 @@ const columns = (): readonly Column<BudgetVerdict>[] => [
       </>
     ),
   },
-  {
-    name: say('column.planned'),
-    text: ({ planned }) => planned ?? '',
-    number: ({ planned }) => (planned === null ? null : Number(planned)),
-    cell: ({ planned, currency }) => <Amount amount={planned} currency={currency} />,
-  },
-  {
-    name: say('quotes.left-before'),
-    text: ({ left }) => left?.before ?? '',
-    number: ({ left }) => (left === null ? null : Number(left.before)),
-    cell: ({ left, currency }) => <Amount amount={left?.before ?? null} currency={currency} />,
-  },
-  {
-    name: say('quotes.left-after'),
-    text: ({ left }) => left?.after ?? '',
-    number: ({ left }) => (left === null ? null : Number(left.after)),
-    cell: ({ left, currency }) => <Amount amount={left?.after ?? null} currency={currency} />,
-  },
+  amountColumn(say('column.planned'), ({ planned }) => planned),
+  amountColumn(say('quotes.left-before'), ({ left }) => left?.before ?? null),
+  amountColumn(say('quotes.left-after'), ({ left }) => left?.after ?? null),
 ];
 
 export function Quoted({

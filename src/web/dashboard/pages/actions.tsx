@@ -4,6 +4,7 @@ import { ACTION_STATES } from '../../../core/action/action.js';
 import { effectText } from '../alert-news.js';
 import type { Action, Stops } from '../answers.js';
 import { get, list } from '../api.js';
+import { instantColumn, teamColumn } from '../columns.js';
 import { Deciding } from '../deciding.js';
 import { Expected } from '../expected.js';
 import { code, instant, within } from '../format.js';
@@ -12,7 +13,7 @@ import { useLoaded } from '../loading.js';
 import { Rich } from '../rich.js';
 import { go, link, place } from '../router.js';
 import type { Column } from '../table.js';
-import { Filter, Instant, Page, Show } from '../ui.js';
+import { Filter, Page, Show } from '../ui.js';
 import { State } from './action.js';
 
 const columns = (): readonly Column<Action>[] => [
@@ -22,7 +23,7 @@ const columns = (): readonly Column<Action>[] => [
     cell: ({ id, effect }) => <a href={link('actions', id)}>{effectText(effect)}</a>,
   },
   { name: say('column.state'), text: ({ state }) => state, cell: (one) => <State of={one} /> },
-  { name: say('column.team'), text: ({ team }) => team, cell: ({ team }) => <a href={link('teams', team)}>{team}</a> },
+  teamColumn(),
   {
     name: say('column.saves'),
     text: ({ saves }) => saves?.estimatedMonthlySavings ?? '',
@@ -34,12 +35,7 @@ const columns = (): readonly Column<Action>[] => [
   },
   { name: say('column.by'), text: ({ policy, proposedBy }) => policy ?? proposedBy, isMinor: true },
   { name: say('column.cloud'), text: ({ connection }) => connection, isMinor: true },
-  {
-    name: say('column.proposed'),
-    isMinor: true,
-    text: ({ proposedAt }) => proposedAt ?? '',
-    cell: ({ proposedAt }) => <Instant at={proposedAt} />,
-  },
+  { ...instantColumn(say('column.proposed'), ({ proposedAt }) => proposedAt), isMinor: true },
 ];
 
 export function Actions(): JSX.Element {

@@ -12,6 +12,7 @@ import { AlertLines, SEVERITY_TONES, STATE_TONES } from '../alert-lines.js';
 import { driversIn, factsOf, subjectsOf, titleOf } from '../alert-news.js';
 import type { Action, Alert, AlertStory, Standing, Team } from '../answers.js';
 import { get, list, refusal, send } from '../api.js';
+import { instantColumn } from '../columns.js';
 import { standing } from '../standing.js';
 import { DriverTable } from '../drivers.js';
 import { code, count, instant, within } from '../format.js';
@@ -72,7 +73,7 @@ const columns = (): readonly Column<Alert>[] => [
     cell: ({ team }) =>
       team === null ? <span class="quiet">{within(say('all'))}</span> : <a href={link('teams', team)}>{team}</a>,
   },
-  { name: say('column.made'), text: ({ madeAt }) => madeAt, cell: ({ madeAt }) => <Instant at={madeAt} /> },
+  instantColumn(say('column.made'), ({ madeAt }) => madeAt),
 ];
 
 interface Asked {
@@ -345,11 +346,7 @@ const deliveryColumns = (): readonly Column<Delivery>[] => [
       </>
     ),
   },
-  {
-    name: say('column.intended'),
-    text: ({ intendedAt }) => intendedAt,
-    cell: ({ intendedAt }) => <Instant at={intendedAt} />,
-  },
+  instantColumn(say('column.intended'), ({ intendedAt }) => intendedAt),
   {
     name: say('column.sent'),
     text: ({ sentAt }) => sentAt ?? '',

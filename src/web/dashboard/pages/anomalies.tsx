@@ -3,13 +3,14 @@ import type { JSX } from 'preact';
 import type { Anomaly } from '../answers.js';
 import { titleOf } from '../alert-news.js';
 import { list } from '../api.js';
+import { instantColumn } from '../columns.js';
 import { day, instant, money, price } from '../format.js';
 import { joined, say } from '../language.js';
 import { useLoaded } from '../loading.js';
 import { go, link, place } from '../router.js';
 import { Table, type Column } from '../table.js';
 import { TeamPick } from '../team-pick.js';
-import { Amount, Empty, Instant, Page, Show } from '../ui.js';
+import { Amount, Empty, Page, Show } from '../ui.js';
 import { DAY_MS } from '../../../core/time.js';
 
 const dayAfter = (label: string): string => new Date(Date.parse(label) + DAY_MS).toISOString().slice(0, 10);
@@ -69,7 +70,7 @@ const columns = (): readonly Column<Anomaly>[] => [
   },
   { name: say('alert.expected'), text: expectedOf },
   { name: say('drivers'), text: driversOf },
-  { name: say('anomalies.found'), text: ({ foundAt }) => foundAt, cell: ({ foundAt }) => <Instant at={foundAt} /> },
+  instantColumn(say('anomalies.found'), ({ foundAt }) => foundAt),
 ];
 
 export function Anomalies(): JSX.Element {

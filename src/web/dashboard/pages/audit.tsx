@@ -5,26 +5,13 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { AuditCheck, AuditEntry } from '../answers.js';
 import { get, list, refusal } from '../api.js';
+import { instantColumn } from '../columns.js';
 import { shownCode, words } from '../format.js';
 import { say } from '../language.js';
 import { useLoaded, useTask } from '../loading.js';
 import { go, link, place } from '../router.js';
 import { Table, type Column } from '../table.js';
-import {
-  Act,
-  AsWritten,
-  Badge,
-  Card,
-  Empty,
-  Facts,
-  Field,
-  Form,
-  Instant,
-  Page,
-  Problems,
-  Show,
-  Unseen,
-} from '../ui.js';
+import { Act, AsWritten, Badge, Card, Empty, Facts, Field, Form, Page, Problems, Show, Unseen } from '../ui.js';
 import { DAY_MS } from '../../../core/time.js';
 
 const WORDS = ['actor', 'verb', 'target', 'from', 'to'] as const;
@@ -54,7 +41,7 @@ const asWord = (word: keyof Wanted, value: string, wanted: Wanted): string =>
 const principalOf = (actor: string): string => actor.replace(/ \(.*\)$/s, '');
 
 const columns = (wanted: Wanted): readonly Column<AuditEntry>[] => [
-  { name: say('column.when'), text: ({ at }) => at, cell: ({ at }) => <Instant at={at} /> },
+  instantColumn(say('column.when'), ({ at }) => at),
   {
     name: say('column.who'),
     text: ({ actor }) => actor,

@@ -31,6 +31,7 @@ import type {
 import { get, list, Trouble } from '../api.js';
 import { Periods } from '../budget-periods.js';
 import { Budgets, BurnDrawn } from '../budgets.js';
+import { amountColumnIn, instantColumn } from '../columns.js';
 import { exhaustion, standing } from '../standing.js';
 import { DriverTable } from '../drivers.js';
 import { interval } from '../expected.js';
@@ -296,12 +297,7 @@ const thresholdColumns = (currency: string): readonly Column<ThresholdRow>[] => 
     text: ({ kind, ratio }) =>
       say('threshold.of', { share: percent(Number(ratio)), kind: within(code('threshold', kind)) }),
   },
-  {
-    name: say('column.amount'),
-    text: (row) => row.amount ?? '',
-    number: (row) => (row.amount === null ? null : Number(row.amount)),
-    cell: (row) => <Amount amount={row.amount} currency={currency} whole />,
-  },
+  amountColumnIn(currency, say('column.amount'), (row) => row.amount, true),
   {
     name: say('column.crossed'),
     text: ({ crossedAt }) => crossedAt ?? '',
@@ -478,18 +474,9 @@ const holdColumns = (currency: string): readonly Column<Hold>[] => [
   { name: say('column.team'), text: ({ reservation }) => reservation.team },
   { name: say('column.by'), text: ({ reservation }) => reservation.createdBy },
   ...(['held', 'used', 'remaining'] as const).map(
-    (name): Column<Hold> => ({
-      name: say(`column.${name}`),
-      text: (hold) => hold[name],
-      number: (hold) => Number(hold[name]),
-      cell: (hold) => <Amount amount={hold[name]} currency={currency} />,
-    }),
+    (name): Column<Hold> => amountColumnIn(currency, say(`column.${name}`), (hold) => hold[name]),
   ),
-  {
-    name: say('column.until'),
-    text: ({ reservation }) => reservation.expiresAt,
-    cell: ({ reservation }) => <Instant at={reservation.expiresAt} />,
-  },
+  instantColumn(say('column.until'), ({ reservation }) => reservation.expiresAt),
 ];
 
 function Held({

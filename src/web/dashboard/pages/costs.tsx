@@ -9,6 +9,7 @@ import { addDecimal, formatDecimal, negateDecimal, parseDecimal, ZERO } from '..
 import type { BreakdownRow } from '../../../core/report/breakdown.js';
 import type { CostBreakdown, CostResources } from '../answers.js';
 import { get } from '../api.js';
+import { amountColumn, numberColumn } from '../columns.js';
 import { ask, Asking } from '../cost-asking.js';
 import { Bridge } from '../cost-bridge.js';
 import { Gaps, nameIn } from '../cost-gaps.js';
@@ -243,12 +244,6 @@ const shareColumn = (): Column<BreakdownRow> => ({
 });
 
 function columnsOf({ groupBy, before }: CostBreakdown, question: CostQuestion): readonly Column<BreakdownRow>[] {
-  const amount = (name: string, of: (row: BreakdownRow) => string | null): Column<BreakdownRow> => ({
-    name,
-    text: (row) => of(row) ?? '',
-    number: (row) => (of(row) === null ? null : Number(of(row))),
-    cell: (row) => <Amount amount={of(row)} currency={row.currency} />,
-  });
   return [
     ...groupBy.map(
       (key, at): Column<BreakdownRow> => ({
@@ -261,14 +256,14 @@ function columnsOf({ groupBy, before }: CostBreakdown, question: CostQuestion): 
         ),
       }),
     ),
-    amount(say('column.cost'), ({ cost }) => cost),
+    amountColumn(say('column.cost'), ({ cost }) => cost),
     shareColumn(),
     ...(before === null
       ? []
       : [
-          { ...amount(say('bridge.before'), (row) => row.before), isMinor: true },
+          { ...amountColumn<BreakdownRow>(say('bridge.before'), (row) => row.before), isMinor: true },
           {
-            ...amount(say('explorer.change'), ({ change }) => change),
+            ...amountColumn(say('explorer.change'), ({ change }) => change),
             cell: ({ change, currency, before: old }) => (
               <span class={tone(change)}>{changeText(change, currency, old)}</span>
             ),
@@ -332,24 +327,18 @@ const resourceColumns = (): readonly Column<CostResources['rows'][number]>[] => 
       ),
   },
   { name: say('column.team'), text: ({ team }) => team },
-  {
-    name: say('column.cost'),
-    text: ({ cost }) => cost ?? '',
-    number: ({ cost }) => (cost === null ? null : Number(cost)),
-    cell: ({ cost, currency }) => <Amount amount={cost} currency={currency} />,
-  },
+  amountColumn(say('column.cost'), ({ cost }) => cost),
   {
     name: say('column.share'),
     text: ({ share }) => (share === null ? '' : String(share)),
     number: ({ share }) => share,
     cell: ({ share }) => percent(share),
   },
-  {
-    name: say('explorer.gpu-hours'),
-    text: ({ gpuHours }) => gpuHours ?? '',
-    number: ({ gpuHours }) => (gpuHours === null ? null : Number(gpuHours)),
-    cell: ({ gpuHours }) => decimal(gpuHours, 1),
-  },
+  numberColumn(
+    say('explorer.gpu-hours'),
+    ({ gpuHours }) => gpuHours,
+    (gpuHours) => decimal(gpuHours, 1),
+  ),
 ];
 
 /** The last step: the cost of each machine or pod of a SKU. */

@@ -7,6 +7,7 @@ import { countedOnce, listedGroups } from '../../../core/fleet/membership.js';
 import { addDecimal, formatDecimal, parseDecimal, ZERO } from '../../../core/decimal.js';
 import type { FleetDetail, FleetDetails } from '../answers.js';
 import { get } from '../api.js';
+import { amountColumn } from '../columns.js';
 import { code, count, decimal, duration, money, percent, unknown } from '../format.js';
 import { joined, say } from '../language.js';
 import { useLoaded } from '../loading.js';
@@ -156,12 +157,7 @@ const columns = ({ isTwin, groupOf }: Among): readonly Column<FleetDetail>[] => 
     number: ({ evidence }) => evidence?.ageSeconds ?? null,
     cell: (one) => <Age {...one} />,
   },
-  {
-    name: say('fleet.cost'),
-    text: ({ hourlyCost }) => hourlyCost ?? '',
-    number: ({ hourlyCost }) => (hourlyCost === null ? null : Number(hourlyCost)),
-    cell: ({ hourlyCost, currency }) => <Amount amount={hourlyCost} currency={currency} />,
-  },
+  amountColumn(say('fleet.cost'), ({ hourlyCost }) => hourlyCost),
   {
     name: say('fleet.unused'),
     text: ({ unused }) => (unused === null ? '' : `${unused.low} - ${unused.high}`),

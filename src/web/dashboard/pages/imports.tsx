@@ -6,6 +6,7 @@ import { useRef, useState } from 'preact/hooks';
 import { USAGE_FORMATS } from '../../../core/format-names.js';
 import type { Imported, Reject, StoredImport } from '../answers.js';
 import { list, refusal } from '../api.js';
+import { instantColumn } from '../columns.js';
 import { count, percent } from '../format.js';
 import { say } from '../language.js';
 import { useLoaded, useTask } from '../loading.js';
@@ -13,7 +14,7 @@ import { LineProgress } from '../progress.js';
 import { Rich } from '../rich.js';
 import { link } from '../router.js';
 import { Listing, type Column } from '../table.js';
-import { Act, AsWritten, Card, Field, Form, Instant, Page, Problems, Select, Show, Unseen } from '../ui.js';
+import { Act, AsWritten, Card, Field, Form, Page, Problems, Select, Show, Unseen } from '../ui.js';
 import { upload } from '../upload.js';
 
 const columns = (): readonly Column<StoredImport>[] => [
@@ -48,11 +49,7 @@ const columns = (): readonly Column<StoredImport>[] => [
     number: ({ rejected }) => rejected,
     cell: ({ id, rejected }) => (rejected === 0 ? '0' : <a href={link('imports', id)}>{count(rejected)}</a>),
   },
-  {
-    name: say('column.when'),
-    text: ({ importedAt }) => importedAt,
-    cell: ({ importedAt }) => <Instant at={importedAt} />,
-  },
+  instantColumn(say('column.when'), ({ importedAt }) => importedAt),
   { name: say('column.by'), text: ({ importedBy }) => importedBy, isMinor: true },
 ];
 

@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 import { byLowEnd } from '../../../core/policy/recommendation.js';
 import type { StoredRecommendation } from '../answers.js';
 import { get, list } from '../api.js';
+import { instantColumn, teamColumn } from '../columns.js';
 import { Deciding } from '../deciding.js';
 import { Ends } from '../expected.js';
 import { code, money, within } from '../format.js';
@@ -12,7 +13,7 @@ import { Rich } from '../rich.js';
 import { go, link, place } from '../router.js';
 import { Bar } from '../saves.js';
 import type { Column } from '../table.js';
-import { Amount, AsWritten, Instant, Page, Select, Show } from '../ui.js';
+import { Amount, AsWritten, Page, Select, Show } from '../ui.js';
 import { Became, filterOf, isEnglishOnly, nameOf, One } from './recommendation.js';
 
 const STATUSES = ['open', 'observed', 'approved', 'rejected', 'superseded', 'expired'] as const;
@@ -21,7 +22,7 @@ const saving = (one: StoredRecommendation): number | null =>
 
 const columns = (): readonly Column<StoredRecommendation>[] => [
   { name: say('column.what'), text: ({ title }) => title, cell: (one) => <Named one={one} /> },
-  { name: say('column.team'), text: ({ team }) => team, cell: ({ team }) => <a href={link('teams', team)}>{team}</a> },
+  teamColumn(),
   { name: say('column.policy'), text: ({ policy }) => policy, isMinor: true },
   {
     name: say('column.saves'),
@@ -45,11 +46,7 @@ const columns = (): readonly Column<StoredRecommendation>[] => [
       ),
   },
   { name: say('column.interruption'), text: ({ risk }) => within(code('risk', risk.interruption)) },
-  {
-    name: say('column.until'),
-    text: ({ expiresAt }) => expiresAt,
-    cell: ({ expiresAt }) => <Instant at={expiresAt} />,
-  },
+  instantColumn(say('column.until'), ({ expiresAt }) => expiresAt),
 ];
 
 /** Below a saving: of what. Nothing where either is unknown. */

@@ -4,6 +4,7 @@
  */
 import type { JSX } from 'preact';
 import type { ReconciliationSettings, Variance, VarianceFinding, VarianceTotals } from '../answers.js';
+import { amountColumn, numberColumn, teamColumn } from '../columns.js';
 import { decimalOf, sumsOf, type Difference } from '../differences.js';
 import { get, list } from '../api.js';
 import { code, decimal, month } from '../format.js';
@@ -50,40 +51,19 @@ const shareText = (ratio: string | null): string =>
   ratio === null ? say('unknown') : say('percent', { n: decimal(decimalOf(ratio, 2), 1) });
 
 const shared = (): readonly Column<Difference>[] => [
+  { ...amountColumn(say('reconciliation.accrued'), ({ accrued }) => accrued), isMinor: true },
+  amountColumn(say('alert.billed'), ({ compared }) => compared),
+  amountColumn(say('alert.difference'), ({ variance }) => variance),
   {
-    name: say('reconciliation.accrued'),
+    ...numberColumn(
+      say('column.share'),
+      ({ ratio }) => ratio,
+      (ratio) => shareText(ratio),
+    ),
     isMinor: true,
-    text: ({ accrued }) => accrued ?? '',
-    number: ({ accrued }) => (accrued === null ? null : Number(accrued)),
-    cell: ({ accrued, currency }) => <Amount amount={accrued} currency={currency} />,
-  },
-  {
-    name: say('alert.billed'),
-    text: ({ compared }) => compared ?? '',
-    number: ({ compared }) => (compared === null ? null : Number(compared)),
-    cell: ({ compared, currency }) => <Amount amount={compared} currency={currency} />,
-  },
-  {
-    name: say('alert.difference'),
-    text: ({ variance }) => variance ?? '',
-    number: ({ variance }) => (variance === null ? null : Number(variance)),
-    cell: ({ variance, currency }) => <Amount amount={variance} currency={currency} />,
-  },
-  {
-    name: say('column.share'),
-    isMinor: true,
-    text: ({ ratio }) => ratio ?? '',
-    number: ({ ratio }) => (ratio === null ? null : Number(ratio)),
-    cell: ({ ratio }) => shareText(ratio),
   },
   { name: say('column.why'), text: reasonsOf },
 ];
-
-const teamColumn = (): Column<Difference> => ({
-  name: say('column.team'),
-  text: ({ team }) => team,
-  cell: ({ team }) => <a href={link('teams', team)}>{team}</a>,
-});
 
 const whatOf = ({ provider, sku }: { readonly provider: string; readonly sku: string | null }): string =>
   `${provider} ${sku ?? say('not-known')}`;

@@ -9,6 +9,7 @@ import { REPORT_FORMATS } from '../../../core/report/reader.js';
 import type { ReportTime } from '../../../core/report/schedule.js';
 import type { Overview, ReportEntry, Team } from '../answers.js';
 import { get, list, refusal, send } from '../api.js';
+import { amountColumn, instantColumn, teamColumn } from '../columns.js';
 import { code, month, within } from '../format.js';
 import { joined, reader, say } from '../language.js';
 import { useLoaded, useTask } from '../loading.js';
@@ -16,7 +17,7 @@ import { Rich } from '../rich.js';
 import { go, link, place } from '../router.js';
 import { Listing, Table, type Column } from '../table.js';
 import { TeamPick } from '../team-pick.js';
-import { Act, Amount, Badge, Card, Empty, Instant, Page, Problems, Said, Select, Show, Unseen } from '../ui.js';
+import { Act, Badge, Card, Empty, Instant, Page, Problems, Said, Select, Show, Unseen } from '../ui.js';
 
 /** The picture alone is for messages. */
 const OPENED = REPORT_FORMATS.filter((format) => format !== 'png');
@@ -62,13 +63,8 @@ const Files = ({ of }: { readonly of: Pick<ReportEntry, 'team' | 'month'> }): JS
 
 const columns = (): readonly Column<ReportEntry>[] => [
   { name: say('reports.month'), text: (one) => one.month, cell: (one) => month(one.month) },
-  { name: say('column.team'), text: ({ team }) => team, cell: ({ team }) => <a href={link('teams', team)}>{team}</a> },
-  {
-    name: say('column.spent'),
-    text: ({ total }) => total ?? '',
-    number: ({ total }) => (total === null ? null : Number(total)),
-    cell: ({ total, currency }) => <Amount amount={total} currency={currency} />,
-  },
+  teamColumn(),
+  amountColumn(say('column.spent'), ({ total }) => total),
   {
     name: say('column.state'),
     text: ({ isOver }) => say(isOver ? 'reports.whole' : 'reports.early'),
@@ -76,7 +72,7 @@ const columns = (): readonly Column<ReportEntry>[] => [
       <Badge tone={isOver ? 'good' : 'warn'}>{say(isOver ? 'reports.whole' : 'reports.early')}</Badge>
     ),
   },
-  { name: say('column.made'), text: (one) => one.madeAt, cell: (one) => <Instant at={one.madeAt} /> },
+  instantColumn(say('column.made'), (one) => one.madeAt),
   {
     name: say('delivery.sent'),
     text: sentText,
@@ -246,7 +242,7 @@ interface Receiving {
 }
 
 const receivingColumns = (): readonly Column<Receiving>[] => [
-  { name: say('column.team'), text: ({ team }) => team, cell: ({ team }) => <a href={link('teams', team)}>{team}</a> },
+  teamColumn(),
   {
     name: say('reports.recipients'),
     text: ({ to }) => joined(to),

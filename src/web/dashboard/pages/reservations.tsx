@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 import type { ReservationState } from '../../../core/budget/reservation.js';
 import type { Reservation } from '../answers.js';
 import { list, refusal, send } from '../api.js';
+import { amountColumn, instantColumn, teamColumn } from '../columns.js';
 import { code, money } from '../format.js';
 import { joined, say } from '../language.js';
 import { useLoaded, useTask } from '../loading.js';
@@ -11,7 +12,7 @@ import { go, link, place } from '../router.js';
 import { Sure } from '../sure.js';
 import { Table, type Column } from '../table.js';
 import { TeamPick } from '../team-pick.js';
-import { Amount, Badge, Empty, Instant, Page, Problems, Said, Select, Show, type Tone } from '../ui.js';
+import { Badge, Empty, Page, Problems, Said, Select, Show, type Tone } from '../ui.js';
 
 const TONES: Readonly<Record<ReservationState, Tone>> = {
   active: 'good',
@@ -36,18 +37,13 @@ const columns = (act: (one: Reservation) => JSX.Element | null): readonly Column
       </>
     ),
   },
-  { name: say('column.team'), text: ({ team }) => team, cell: ({ team }) => <a href={link('teams', team)}>{team}</a> },
+  teamColumn(),
   {
     name: say('column.state'),
     text: ({ state }) => state,
     cell: ({ state }) => <Badge tone={TONES[state]}>{code('reservation', state)}</Badge>,
   },
-  {
-    name: say('column.held'),
-    text: ({ amount }) => amount,
-    number: ({ amount }) => Number(amount),
-    cell: ({ amount, currency }) => <Amount amount={amount} currency={currency} />,
-  },
+  amountColumn(say('column.held'), ({ amount }) => amount),
   {
     name: say('reservations.of'),
     text: holdsOf,
@@ -72,11 +68,7 @@ const columns = (act: (one: Reservation) => JSX.Element | null): readonly Column
       ),
   },
   { name: say('column.holder'), text: ({ createdBy }) => createdBy, isMinor: true },
-  {
-    name: say('column.until'),
-    text: ({ expiresAt }) => expiresAt,
-    cell: ({ expiresAt }) => <Instant at={expiresAt} />,
-  },
+  instantColumn(say('column.until'), ({ expiresAt }) => expiresAt),
   { name: say('do.Release'), text: () => '', cell: act },
 ];
 

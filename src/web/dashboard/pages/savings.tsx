@@ -7,6 +7,7 @@ import { addDecimal, formatDecimal, parseDecimal, ZERO } from '../../../core/dec
 import { LEDGER_STATES, type LedgerState } from '../../../core/saving/saving.js';
 import type { Page as List, Saving, SavingDetail, SavingTotals } from '../answers.js';
 import { get, Trouble } from '../api.js';
+import { amountColumn, instantColumn, teamColumn } from '../columns.js';
 import { EstimatedFigure, Ends } from '../expected.js';
 import { code, count, instant, money, shownCode, within } from '../format.js';
 import { joined, reader, say } from '../language.js';
@@ -17,7 +18,7 @@ import type { Series } from '../picture-plot.js';
 import { Rich } from '../rich.js';
 import { go, link, place } from '../router.js';
 import { Listing, type Column } from '../table.js';
-import { Amount, Amounts, Badge, Card, Empty, Facts, Figure, Filter, Instant, Page, Show, type Tone } from '../ui.js';
+import { Amount, Amounts, Badge, Card, Empty, Facts, Figure, Filter, Page, Show, type Tone } from '../ui.js';
 
 const TONES: Readonly<Partial<Record<LedgerState, Tone>>> = { verified: 'good', unverifiable: 'bad' };
 type Answer = List<Saving> & { readonly totals: SavingTotals };
@@ -34,7 +35,7 @@ const columns = (): readonly Column<Saving>[] => [
       </a>
     ),
   },
-  { name: say('column.team'), text: ({ team }) => team, cell: ({ team }) => <a href={link('teams', team)}>{team}</a> },
+  teamColumn(),
   {
     name: say('column.state'),
     text: ({ state }) => state,
@@ -46,18 +47,8 @@ const columns = (): readonly Column<Saving>[] => [
       </>
     ),
   },
-  {
-    name: say('column.saved'),
-    text: (one) => (isClaimed(one) ? one.saved : ''),
-    number: (one) => (isClaimed(one) ? Number(one.saved) : null),
-    cell: (one) => <Amount amount={isClaimed(one) ? one.saved : null} currency={one.currency} />,
-  },
-  {
-    name: say('column.verified'),
-    text: ({ verified }) => verified,
-    number: ({ verified }) => Number(verified),
-    cell: ({ verified, currency }) => <Amount amount={verified} currency={currency} />,
-  },
+  amountColumn(say('column.saved'), (one) => (isClaimed(one) ? one.saved : null)),
+  amountColumn(say('column.verified'), ({ verified }) => verified),
   {
     name: say('saved.estimated'),
     text: ({ estimatedMonthlySavings }) => estimatedMonthlySavings ?? '',
@@ -75,7 +66,7 @@ const columns = (): readonly Column<Saving>[] => [
       </>
     ),
   },
-  { name: say('column.since'), text: ({ from }) => from, cell: ({ from }) => <Instant at={from} />, isMinor: true },
+  { ...instantColumn(say('column.since'), ({ from }) => from), isMinor: true },
 ];
 
 export function Savings(): JSX.Element {
@@ -185,7 +176,7 @@ export function SavingPage({ id }: { readonly id: string }): JSX.Element {
 type Hour = SavingDetail['ledger']['items'][number];
 
 const hourColumns = (): readonly Column<Hour>[] => [
-  { name: say('column.hour'), text: ({ hour }) => hour, cell: ({ hour }) => <Instant at={hour} /> },
+  instantColumn(say('column.hour'), ({ hour }) => hour),
   {
     name: say('column.state'),
     text: ({ state }) => state,
@@ -196,24 +187,9 @@ const hourColumns = (): readonly Column<Hour>[] => [
       </>
     ),
   },
-  {
-    name: say('column.otherwise'),
-    text: ({ counterfactual }) => counterfactual,
-    number: ({ counterfactual }) => Number(counterfactual),
-    cell: (one) => <Amount amount={one.counterfactual} currency={one.currency} />,
-  },
-  {
-    name: say('column.cost'),
-    text: ({ actual }) => actual,
-    number: ({ actual }) => Number(actual),
-    cell: (one) => <Amount amount={one.actual} currency={one.currency} />,
-  },
-  {
-    name: say('column.saved'),
-    text: ({ saved }) => saved,
-    number: ({ saved }) => Number(saved),
-    cell: (one) => <Amount amount={one.saved} currency={one.currency} />,
-  },
+  amountColumn(say('column.otherwise'), ({ counterfactual }) => counterfactual),
+  amountColumn(say('column.cost'), ({ actual }) => actual),
+  amountColumn(say('column.saved'), ({ saved }) => saved),
 ];
 
 function seriesOf(hours: readonly Hour[], days: readonly string[]): Series[] {

@@ -2,16 +2,11 @@
 import type { JSX } from 'preact';
 import type { StandingSession } from '../answers.js';
 import { list, refusal, send, session } from '../api.js';
+import { instantColumn } from '../columns.js';
 import { say } from '../language.js';
 import { useLoaded, useTask } from '../loading.js';
 import { Table, type Column } from '../table.js';
-import { Act, Card, Empty, Instant, Page, Problems, Show } from '../ui.js';
-
-const instant = (name: string, of: (one: StandingSession) => string): Column<StandingSession> => ({
-  name,
-  text: of,
-  cell: (one) => <Instant at={of(one)} />,
-});
+import { Act, Card, Empty, Page, Problems, Show } from '../ui.js';
 
 const columns = (end: (one: StandingSession) => JSX.Element): readonly Column<StandingSession>[] => [
   {
@@ -23,9 +18,9 @@ const columns = (end: (one: StandingSession) => JSX.Element): readonly Column<St
       </>
     ),
   },
-  instant(say('column.since'), ({ startedAt }) => startedAt),
-  instant(say('column.last-used'), ({ lastUsedAt }) => lastUsedAt),
-  instant(say('column.ends'), ({ endsAt }) => endsAt),
+  instantColumn(say('column.since'), ({ startedAt }) => startedAt),
+  instantColumn(say('column.last-used'), ({ lastUsedAt }) => lastUsedAt),
+  instantColumn(say('column.ends'), ({ endsAt }) => endsAt),
   { name: say('column.address'), text: ({ address }) => address ?? say('unknown') },
   { name: say('column.browser'), text: ({ agent }) => agent ?? say('unknown'), isMinor: true },
   { name: say('sessions.end'), text: () => '', cell: end },

@@ -8,6 +8,7 @@ import { addDecimal, formatDecimal, parseDecimal, ZERO } from '../../../core/dec
 import type { Costs, Lease, Overview, Standing, Team as TeamAnswer } from '../answers.js';
 import { get, list, unseen } from '../api.js';
 import { Budgets, BurnPicture } from '../budgets.js';
+import { instantColumn, numberColumn } from '../columns.js';
 import { code, count, money, month, unknown, within } from '../format.js';
 import { joined, reader, say } from '../language.js';
 import { useLoaded } from '../loading.js';
@@ -95,12 +96,11 @@ const columns = (): readonly Column<Row>[] => [
         ))
       ),
   },
-  {
-    name: say('teams.unpriced'),
-    text: ({ unpriced }) => unpriced ?? '',
-    number: ({ unpriced }) => (unpriced === null ? null : Number(unpriced)),
-    cell: ({ unpriced }) => (unpriced === null ? <span class="quiet">–</span> : count(Number(unpriced))),
-  },
+  numberColumn(
+    say('teams.unpriced'),
+    ({ unpriced }) => unpriced,
+    (unpriced) => (unpriced === null ? <span class="quiet">–</span> : count(Number(unpriced))),
+  ),
 ];
 
 export function Teams(): JSX.Element {
@@ -373,7 +373,7 @@ const leaseColumns = (): readonly Column<Lease>[] => [
     cell: ({ gpus }) => count(gpus),
     number: ({ gpus }) => gpus,
   },
-  { name: say('from'), text: ({ startedAt }) => startedAt, cell: ({ startedAt }) => <Instant at={startedAt} /> },
+  instantColumn(say('from'), ({ startedAt }) => startedAt),
   {
     name: say('column.until'),
     text: ({ expiresAt }) => expiresAt ?? '',

@@ -2,12 +2,13 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { list, refusal, send } from '../api.js';
+import { instantColumn } from '../columns.js';
 import { Fields, tidy } from '../form.js';
 import { code } from '../format.js';
 import { say } from '../language.js';
 import { useLoaded, useTask } from '../loading.js';
 import { Table, type Column } from '../table.js';
-import { Act, Card, Empty, Form, Instant, Problems, Show } from '../ui.js';
+import { Act, Card, Empty, Form, Problems, Show } from '../ui.js';
 import { schemaNamed } from './schemas.js';
 import type { Mute } from '../answers.js';
 
@@ -17,7 +18,7 @@ const columns = (lift: (one: Mute) => JSX.Element): readonly Column<Mute>[] => [
   { name: say('column.team'), text: ({ team }) => team ?? say('all') },
   { name: say('page.alerts'), text: ({ kind }) => (kind === null ? say('all') : code('alert', kind)) },
   { name: say('settings.up-to'), text: ({ upTo }) => (upTo === null ? say('all') : code('severity', upTo)) },
-  { name: say('settings.until'), text: ({ until }) => until, cell: ({ until }) => <Instant at={until} /> },
+  instantColumn(say('settings.until'), ({ until }) => until),
   { name: say('field.reason'), text: ({ reason }) => reason },
   { name: say('column.by'), text: ({ by }) => by },
   { name: say('settings.change-it'), text: () => '', cell: lift },

@@ -8,6 +8,7 @@ import type { AllocationRule, RuleMatch } from '../../../core/cost/allocation.js
 import type { Schema, Team } from '../answers.js';
 import { get, list, refusal, send } from '../api.js';
 import { Ask } from '../ask.js';
+import { amountColumn, numberColumn } from '../columns.js';
 import { DraftNotes } from '../draft-notes.js';
 import { useDraft } from '../drafts.js';
 import { focusOn } from '../focus.js';
@@ -16,7 +17,7 @@ import { decimal, money } from '../format.js';
 import { say } from '../language.js';
 import { useLoaded, useTask } from '../loading.js';
 import { Table, type Column } from '../table.js';
-import { Act, Amount, Card, Empty, Field, Form, Problems, Said, Show } from '../ui.js';
+import { Act, Card, Empty, Field, Form, Problems, Said, Show } from '../ui.js';
 import { schemaNamed } from './schemas.js';
 import type { RuleCandidates, RulePreview } from '../answers.js';
 
@@ -123,18 +124,12 @@ function Workbench({
 
 const candidateColumns = (pick: (one: Candidate) => void): readonly Column<Candidate>[] => [
   { name: say('column.what'), text: ({ match }) => matchText(match) },
-  {
-    name: say('column.cost'),
-    text: ({ cost }) => cost ?? '',
-    number: ({ cost }) => (cost === null ? null : Number(cost)),
-    cell: ({ cost, currency }) => <Amount amount={cost} currency={currency} />,
-  },
-  {
-    name: say('explorer.gpu-hours'),
-    text: ({ gpuHours }) => gpuHours ?? '',
-    number: ({ gpuHours }) => (gpuHours === null ? null : Number(gpuHours)),
-    cell: ({ gpuHours }) => (gpuHours === null ? '–' : decimal(gpuHours)),
-  },
+  amountColumn(say('column.cost'), ({ cost }) => cost),
+  numberColumn(
+    say('explorer.gpu-hours'),
+    ({ gpuHours }) => gpuHours,
+    (gpuHours) => (gpuHours === null ? '–' : decimal(gpuHours)),
+  ),
   {
     name: say('settings.rule'),
     text: () => '',
@@ -355,12 +350,7 @@ function Moves({ preview: { teams } }: { readonly preview: RulePreview }): JSX.E
   const columns: readonly Column<Move>[] = [
     { name: say('column.team'), text: ({ team }) => team },
     ...(['before', 'after'] as const).map(
-      (side): Column<Move> => ({
-        name: say(`proof.${side}`),
-        text: (one) => one[side] ?? '',
-        number: (one) => (one[side] === null ? null : Number(one[side])),
-        cell: (one) => <Amount amount={one[side]} currency={one.currency} />,
-      }),
+      (side): Column<Move> => amountColumn(say(`proof.${side}`), (one) => one[side]),
     ),
     {
       name: say('explorer.change'),

@@ -6,10 +6,11 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { get, refusal, send } from '../api.js';
 import { Ask } from '../ask.js';
+import { instantColumn } from '../columns.js';
 import { say } from '../language.js';
 import { useLoaded, useTask } from '../loading.js';
 import { Table, type Column } from '../table.js';
-import { Act, Card, Empty, Field, Instant, Problems, Said, Select, Show } from '../ui.js';
+import { Act, Card, Empty, Field, Problems, Said, Select, Show } from '../ui.js';
 import type { Stops } from '../answers.js';
 
 type Stop = Stops['stops'][number];
@@ -25,7 +26,7 @@ const whatOf = ({ scope, name }: Pick<Stop, 'scope' | 'name'>): string =>
 const columns = (lift: (one: Stop) => JSX.Element): readonly Column<Stop>[] => [
   { name: say('column.what'), text: whatOf },
   { name: say('field.reason'), text: ({ reason }) => reason },
-  { name: say('column.since'), text: ({ setAt }) => setAt, cell: ({ setAt }) => <Instant at={setAt} /> },
+  instantColumn(say('column.since'), ({ setAt }) => setAt),
   { name: say('column.by'), text: ({ setBy }) => setBy },
   { name: say('settings.change-it'), text: () => '', cell: lift },
 ];
