@@ -472,7 +472,7 @@ const holdColumns = (currency: string): readonly Column<Hold>[] => [
     ),
   },
   { name: say('column.team'), text: ({ reservation }) => reservation.team },
-  { name: say('column.by'), text: ({ reservation }) => reservation.createdBy },
+  { name: say('column.by'), text: ({ reservation }) => reservation.createdBy, isMinor: true },
   ...(['held', 'used', 'remaining'] as const).map(
     (name): Column<Hold> => amountColumnIn(currency, say(`column.${name}`), (hold) => hold[name]),
   ),
