@@ -192,6 +192,7 @@ function Cells({ result, id }: { readonly result: BacktestResult; readonly id: s
             columns={columnsOf(cell.policies)}
             rows={cell.policies}
             keyOf={({ name }) => name}
+            showsCaption
           />
           {cell.unknown === undefined ? null : (
             <div class="warning" role="note">

@@ -5,8 +5,8 @@ import type { BudgetPeriod, BudgetSettings, BudgetState } from './answers.js';
 import { decimal, money, month, percent, unknown } from './format.js';
 import { say } from './language.js';
 import { useLoaded } from './loading.js';
-import { Table, type Column } from './table.js';
-import { Amount, Empty, Show, unpricedLine } from './ui.js';
+import { Listing, type Column } from './table.js';
+import { Amount, Show, unpricedLine } from './ui.js';
 
 /** `2026-11` as November 2026; other names need no change. */
 const periodLabel = (label: string): string => (/^\d{4}-\d{2}$/.test(label) ? month(label) : label);
@@ -78,20 +78,16 @@ export function Periods({ budget: { id } }: { readonly budget: BudgetSettings })
   );
   return (
     <Show loaded={loaded}>
-      {({ items }) =>
-        items.length === 0 ? (
-          <Empty>{say('budget.not-evaluated')}</Empty>
-        ) : (
-          <Table
-            caption={say('budget.periods')}
-            file={`periods-${id}`}
-            columns={columns()}
-            rows={items}
-            keyOf={({ periodStart }) => periodStart}
-            isCaptionHidden
-          />
-        )
-      }
+      {({ items }) => (
+        <Listing
+          items={items}
+          empty={say('budget.not-evaluated')}
+          caption={say('budget.periods')}
+          file={`periods-${id}`}
+          columns={columns()}
+          keyOf={({ periodStart }) => periodStart}
+        />
+      )}
     </Show>
   );
 }

@@ -101,16 +101,7 @@ export function Budgets({
         />
       </Empty>
     );
-  return (
-    <Table
-      caption={caption}
-      file="budgets"
-      columns={columns()}
-      rows={items}
-      keyOf={({ budget }) => budget}
-      isCaptionHidden
-    />
-  );
+  return <Table caption={caption} file="budgets" columns={columns()} rows={items} keyOf={({ budget }) => budget} />;
 }
 
 /** Every day of the period in its zone, future days too. */

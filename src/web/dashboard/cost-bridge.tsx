@@ -151,7 +151,6 @@ function One({ currency, bridge }: { readonly currency: string; readonly bridge:
         columns={stepColumns(currency, steps)}
         rows={steps}
         keyOf={({ name }) => name}
-        isCaptionHidden
       />
       <details>
         <summary>{say('bridge.cells')}</summary>
@@ -161,7 +160,6 @@ function One({ currency, bridge }: { readonly currency: string; readonly bridge:
           columns={cellColumns(currency)}
           rows={bridge.cells}
           keyOf={(cell) => JSON.stringify([cell.provider, cell.sku, cell.gpuModel, cell.term, cell.category])}
-          isCaptionHidden
         />
         {bridge.rest === null ? null : (
           <p class="note">

@@ -44,7 +44,6 @@ export function Differences({
       ]}
       rows={rows}
       keyOf={({ path }) => path}
-      isCaptionHidden
     />
   );
 }

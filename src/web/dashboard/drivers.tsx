@@ -33,7 +33,6 @@ export function DriverTable({
       columns={columns(currency)}
       rows={drivers}
       keyOf={({ name }) => name}
-      isCaptionHidden
     />
   );
 }

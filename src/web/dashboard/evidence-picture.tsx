@@ -68,7 +68,7 @@ function Shown(evidence: Known): JSX.Element {
       </figcaption>
       <p class="note">{summaryOf(evidence)}</p>
       {asTable ? (
-        <Table caption={title} file="evidence" columns={columns} rows={points} keyOf={({ at }) => at} isCaptionHidden />
+        <Table caption={title} file="evidence" columns={columns} rows={points} keyOf={({ at }) => at} />
       ) : (
         <Bars evidence={evidence} title={title} />
       )}

@@ -113,7 +113,6 @@ export function LearnedRates(): JSX.Element {
                   columns={columns(act)}
                   rows={items}
                   keyOf={({ id }) => id}
-                  isCaptionHidden
                 />
                 <p class="note">{say('rates.note')}</p>
               </>

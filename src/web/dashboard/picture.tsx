@@ -161,7 +161,6 @@ export function Picture(props: Props): JSX.Element {
           columns={columns}
           rows={days.map((_, at) => at)}
           keyOf={(at) => days[at] ?? String(at)}
-          isCaptionHidden
         />
       ) : (
         <>

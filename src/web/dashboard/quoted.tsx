@@ -101,6 +101,7 @@ export function Quoted({
           columns={columns()}
           rows={budgets.budgets}
           keyOf={({ budget }) => budget}
+          showsCaption
         />
       )}
       <Reserve quoted={quoted} refused={refused} />

@@ -36,7 +36,8 @@ interface Props<Row> {
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly keyOf: (row: Row) => string;
-  readonly isCaptionHidden?: boolean;
+  /** Absent: it is read out alone, since a heading says it. */
+  readonly showsCaption?: boolean;
 }
 
 const classOf = <Row,>({ number, isLeft, isMinor }: Column<Row>): string =>
@@ -56,7 +57,7 @@ function sorted<Row>(rows: readonly Row[], columns: readonly Column<Row>[], orde
   });
 }
 
-export function Table<Row>({ caption, file, columns, rows, keyOf, isCaptionHidden = false }: Props<Row>): JSX.Element {
+export function Table<Row>({ caption, file, columns, rows, keyOf, showsCaption = false }: Props<Row>): JSX.Element {
   const [order, setOrder] = useState<Order>(null);
   const [most, setMost] = useState(PART);
   const [isWhole, setWhole] = useState(false);
@@ -66,7 +67,7 @@ export function Table<Row>({ caption, file, columns, rows, keyOf, isCaptionHidde
     <div class={`table${size}${isWhole ? ' whole' : ''}`}>
       <div class="scroll" role="group" tabIndex={0} aria-label={caption}>
         <table>
-          <caption class={isCaptionHidden ? 'hidden' : ''}>{caption}</caption>
+          <caption class={showsCaption ? '' : 'hidden'}>{caption}</caption>
           <thead>
             <tr>
               {columns.map((column, at) => (
@@ -140,20 +141,20 @@ function Head<Row>({
 const csvFrom = <Row,>(columns: readonly Column<Row>[], rows: readonly Row[]): string =>
   csvOf([columns.map(({ name }) => name), ...rows.map((row) => columns.map((column) => column.text(row)))]);
 
-interface ListingProps<Row> extends Omit<Props<Row>, 'rows' | 'isCaptionHidden'> {
+interface ListingProps<Row> extends Omit<Props<Row>, 'rows' | 'showsCaption'> {
   readonly items: readonly Row[];
-  /** A note where the list is not complete; null: it is. */
-  readonly note: string | null;
+  /** A note where the list is not complete. */
+  readonly note?: string | null;
   readonly empty: ComponentChildren;
 }
 
 /** A list as a table; `empty` where it has no items. */
-export function Listing<Row>({ items, note, empty, ...table }: ListingProps<Row>): JSX.Element {
+export function Listing<Row>({ items, note = null, empty, ...table }: ListingProps<Row>): JSX.Element {
   if (items.length === 0) return <Empty>{empty}</Empty>;
   return (
     <>
       {note === null ? null : <p class="warning">{note}</p>}
-      <Table {...table} rows={items} isCaptionHidden />
+      <Table {...table} rows={items} />
     </>
   );
 }

@@ -395,5 +395,14 @@ function Proof({ story: { before, after } }: { readonly story: ActionStory }): J
     { name: say('proof.before'), text: (name) => (before === null ? say('proof.not-there') : seen(before, name)) },
     { name: say('proof.after'), text: (name) => (after === null ? say('proof.gone') : seen(after, name)) },
   ];
-  return <Table caption={say('proof.caption')} file="proof" columns={columnsOf} rows={rows} keyOf={(name) => name} />;
+  return (
+    <Table
+      caption={say('proof.caption')}
+      file="proof"
+      columns={columnsOf}
+      rows={rows}
+      keyOf={(name) => name}
+      showsCaption
+    />
+  );
 }

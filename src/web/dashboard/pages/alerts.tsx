@@ -363,7 +363,6 @@ function Deliveries({ story: { id, deliveries, state } }: { readonly story: Aler
       columns={deliveryColumns()}
       rows={deliveries}
       keyOf={({ channel, address, part, level }) => `${channel} ${address} ${part} ${level}`}
-      isCaptionHidden
     />
   );
 }

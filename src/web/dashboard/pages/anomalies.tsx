@@ -8,9 +8,9 @@ import { day, instant, money, price } from '../format.js';
 import { joined, say } from '../language.js';
 import { useLoaded } from '../loading.js';
 import { go, link, place } from '../router.js';
-import { Table, type Column } from '../table.js';
+import { Listing, type Column } from '../table.js';
 import { TeamPick } from '../team-pick.js';
-import { Amount, Empty, Page, Show } from '../ui.js';
+import { Amount, Page, Show } from '../ui.js';
 import { DAY_MS } from '../../../core/time.js';
 
 const dayAfter = (label: string): string => new Date(Date.parse(label) + DAY_MS).toISOString().slice(0, 10);
@@ -84,23 +84,17 @@ export function Anomalies(): JSX.Element {
         <TeamPick value={team} onPick={(next) => go(link('anomalies', null, { team: next }))} />
       </div>
       <Show loaded={loaded}>
-        {({ items, more }) =>
-          items.length === 0 ? (
-            <Empty>{say(team === '' ? 'anomalies.empty' : 'anomalies.none')}</Empty>
-          ) : (
-            <>
-              {more ? <p class="warning">{say('newest.500')}</p> : null}
-              <Table
-                caption={say('page.anomalies')}
-                file="anomalies"
-                columns={columns()}
-                rows={items}
-                keyOf={({ id }) => id}
-                isCaptionHidden
-              />
-            </>
-          )
-        }
+        {({ items, more }) => (
+          <Listing
+            items={items}
+            note={more ? say('newest.500') : null}
+            empty={say(team === '' ? 'anomalies.empty' : 'anomalies.none')}
+            caption={say('page.anomalies')}
+            file="anomalies"
+            columns={columns()}
+            keyOf={({ id }) => id}
+          />
+        )}
       </Show>
     </Page>
   );

@@ -10,8 +10,8 @@ import { shownCode, words } from '../format.js';
 import { say } from '../language.js';
 import { useLoaded, useTask } from '../loading.js';
 import { go, link, place } from '../router.js';
-import { Table, type Column } from '../table.js';
-import { Act, AsWritten, Badge, Card, Empty, Facts, Field, Form, Page, Problems, Show, Unseen } from '../ui.js';
+import { Listing, type Column } from '../table.js';
+import { Act, AsWritten, Badge, Card, Facts, Field, Form, Page, Problems, Show, Unseen } from '../ui.js';
 import { DAY_MS } from '../../../core/time.js';
 
 const WORDS = ['actor', 'verb', 'target', 'from', 'to'] as const;
@@ -201,23 +201,17 @@ function Entries({ wanted }: { readonly wanted: Wanted }): JSX.Element {
   );
   return (
     <Show loaded={loaded}>
-      {({ items, more }) =>
-        items.length === 0 ? (
-          <Empty>{say('audit.none')}</Empty>
-        ) : (
-          <>
-            {more ? <p class="warning">{say('audit.more', { n: MOST })}</p> : null}
-            <Table
-              caption={say('page.audit')}
-              file="audit"
-              columns={columns(wanted)}
-              rows={items}
-              keyOf={({ id }) => id}
-              isCaptionHidden
-            />
-          </>
-        )
-      }
+      {({ items, more }) => (
+        <Listing
+          items={items}
+          note={more ? say('audit.more', { n: MOST }) : null}
+          empty={say('audit.none')}
+          caption={say('page.audit')}
+          file="audit"
+          columns={columns(wanted)}
+          keyOf={({ id }) => id}
+        />
+      )}
     </Show>
   );
 }

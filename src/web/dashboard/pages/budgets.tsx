@@ -331,7 +331,6 @@ function Thresholds({ answer }: { readonly answer: Answer }): JSX.Element {
           columns={thresholdColumns(answer.budget.currency)}
           rows={rows}
           keyOf={({ kind, ratio }) => `${kind} ${ratio}`}
-          isCaptionHidden
         />
       )}
       {before === 0 ? null : <p class="note">{say('threshold.before', { n: before })}</p>}
@@ -517,7 +516,6 @@ function Held({
               columns={holdColumns(currency)}
               rows={holds}
               keyOf={({ reservation }) => reservation.id}
-              isCaptionHidden
             />
           );
         }}

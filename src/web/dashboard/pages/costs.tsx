@@ -299,7 +299,6 @@ function Rows({ answer, question }: { readonly answer: CostBreakdown; readonly q
         columns={columnsOf(answer, question)}
         rows={answer.rows}
         keyOf={({ names, currency }) => JSON.stringify([names, currency])}
-        isCaptionHidden
       />
       {answer.rest.map(({ currency, groups, cost }) => (
         <p key={currency} class="note">
@@ -362,7 +361,6 @@ function Resources({ question }: { readonly question: CostQuestion }): JSX.Eleme
                 columns={resourceColumns()}
                 rows={rows}
                 keyOf={({ resource, team, currency }) => JSON.stringify([resource, team, currency])}
-                isCaptionHidden
               />
               {more === 0 ? null : <p class="note">{say('explorer.more-resources', { n: more })}</p>}
             </>

@@ -209,7 +209,6 @@ function Found({
           columns={placeColumns(currency, onQuote)}
           rows={rows}
           keyOf={({ parts }) => JSON.stringify(parts)}
-          isCaptionHidden
         />
       )}
       {more === 0 ? null : <p class="note">{say('quotes.more', { n: more })}</p>}

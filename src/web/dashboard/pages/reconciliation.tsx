@@ -12,7 +12,7 @@ import { joined, say } from '../language.js';
 import { LearnedRates } from '../learned-rates.js';
 import { useLoaded } from '../loading.js';
 import { go, link, place } from '../router.js';
-import { Table, type Column } from '../table.js';
+import { Listing, Table, type Column } from '../table.js';
 import { TeamPick } from '../team-pick.js';
 import { Amount, Badge, Card, Empty, Facts, Field, Figure, Instant, Page, Select, Show } from '../ui.js';
 
@@ -172,23 +172,17 @@ function Findings({ wanted }: { readonly wanted: Wanted }): JSX.Element {
   );
   return (
     <Show loaded={loaded}>
-      {({ items, more }) =>
-        items.length === 0 ? (
-          <Empty>{say('reconciliation.no-finding')}</Empty>
-        ) : (
-          <>
-            {more ? <p class="warning">{say('newest.500')}</p> : null}
-            <Table
-              caption={say('reconciliation.findings')}
-              file="variance-findings"
-              columns={findingColumns()}
-              rows={items}
-              keyOf={({ team, source, month: of, id }) => `${team} ${source} ${of} ${id}`}
-              isCaptionHidden
-            />
-          </>
-        )
-      }
+      {({ items, more }) => (
+        <Listing
+          items={items}
+          note={more ? say('newest.500') : null}
+          empty={say('reconciliation.no-finding')}
+          caption={say('reconciliation.findings')}
+          file="variance-findings"
+          columns={findingColumns()}
+          keyOf={({ team, source, month: of, id }) => `${team} ${source} ${of} ${id}`}
+        />
+      )}
     </Show>
   );
 }
@@ -229,7 +223,6 @@ function Differences({ wanted }: { readonly wanted: Wanted }): JSX.Element {
               columns={differenceColumns()}
               rows={sumsOf(items)}
               keyOf={({ team, provider, sku, currency }) => JSON.stringify([team, provider, sku, currency])}
-              isCaptionHidden
             />
             <p class="note">{say('reconciliation.apart-note')}</p>
           </>

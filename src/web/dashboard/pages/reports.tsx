@@ -15,9 +15,9 @@ import { joined, reader, say } from '../language.js';
 import { useLoaded, useTask } from '../loading.js';
 import { Rich } from '../rich.js';
 import { go, link, place } from '../router.js';
-import { Listing, Table, type Column } from '../table.js';
+import { Listing, type Column } from '../table.js';
 import { TeamPick } from '../team-pick.js';
-import { Act, Badge, Card, Empty, Instant, Page, Problems, Said, Select, Show, Unseen } from '../ui.js';
+import { Act, Badge, Card, Instant, Page, Problems, Said, Select, Show, Unseen } from '../ui.js';
 
 /** The picture alone is for messages. */
 const OPENED = REPORT_FORMATS.filter((format) => format !== 'png');
@@ -105,23 +105,17 @@ export function Reports(): JSX.Element {
         <MonthPick months={months} value={of} none={say('all')} onPick={(next) => pick({ month: next })} />
       </div>
       <Show loaded={loaded}>
-        {({ items, more }) =>
-          items.length === 0 ? (
-            <Empty>{say(team + of === '' ? 'reports.empty' : 'reports.none')}</Empty>
-          ) : (
-            <>
-              {more ? <p class="warning">{say('newest.500')}</p> : null}
-              <Table
-                caption={say('page.reports')}
-                file="reports"
-                columns={columns()}
-                rows={items}
-                keyOf={(one) => `${one.team} ${one.month}`}
-                isCaptionHidden
-              />
-            </>
-          )
-        }
+        {({ items, more }) => (
+          <Listing
+            items={items}
+            note={more ? say('newest.500') : null}
+            empty={say(team + of === '' ? 'reports.empty' : 'reports.none')}
+            caption={say('page.reports')}
+            file="reports"
+            columns={columns()}
+            keyOf={(one) => `${one.team} ${one.month}`}
+          />
+        )}
       </Show>
       <Make key={`${team} ${of}`} asked={{ team, month: of }} months={months} onMade={loaded.again} />
       <Recipients team={team} />

@@ -145,7 +145,6 @@ function Listed({
         columns={columns(act)}
         rows={items}
         keyOf={({ id }) => id}
-        isCaptionHidden
       />
     </>
   );

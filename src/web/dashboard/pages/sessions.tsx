@@ -5,8 +5,8 @@ import { list, refusal, send, session } from '../api.js';
 import { instantColumn } from '../columns.js';
 import { say } from '../language.js';
 import { useLoaded, useTask } from '../loading.js';
-import { Table, type Column } from '../table.js';
-import { Act, Card, Empty, Page, Problems, Show } from '../ui.js';
+import { Listing, type Column } from '../table.js';
+import { Act, Card, Page, Problems, Show } from '../ui.js';
 
 const columns = (end: (one: StandingSession) => JSX.Element): readonly Column<StandingSession>[] => [
   {
@@ -44,23 +44,17 @@ export function Sessions(): JSX.Element {
     <Page title={say('page.sessions')} lead={say(isAdmin ? 'sessions.lead-all' : 'sessions.lead')}>
       <Card title={say('page.sessions')}>
         <Show loaded={loaded}>
-          {({ items, more }) =>
-            items.length === 0 ? (
-              <Empty>{say('sessions.none')}</Empty>
-            ) : (
-              <>
-                {more ? <p class="warning">{say('sessions.more')}</p> : null}
-                <Table
-                  caption={say('page.sessions')}
-                  file="sessions"
-                  columns={columns(end)}
-                  rows={items}
-                  keyOf={({ id }) => id}
-                  isCaptionHidden
-                />
-              </>
-            )
-          }
+          {({ items, more }) => (
+            <Listing
+              items={items}
+              note={more ? say('sessions.more') : null}
+              empty={say('sessions.none')}
+              caption={say('page.sessions')}
+              file="sessions"
+              columns={columns(end)}
+              keyOf={({ id }) => id}
+            />
+          )}
         </Show>
         <p>
           <Act isBusy={isBusy} onAct={() => run('/v1/me/sessions/end', false)}>

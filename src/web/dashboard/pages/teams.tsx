@@ -390,13 +390,6 @@ function Leases({ items }: { readonly items: readonly Lease[] }): JSX.Element {
       </Empty>
     );
   return (
-    <Table
-      caption={say('leases')}
-      file="leases"
-      columns={leaseColumns()}
-      rows={items}
-      keyOf={({ lease }) => lease}
-      isCaptionHidden
-    />
+    <Table caption={say('leases')} file="leases" columns={leaseColumns()} rows={items} keyOf={({ lease }) => lease} />
   );
 }

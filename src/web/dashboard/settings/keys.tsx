@@ -86,7 +86,6 @@ export function Keys(): JSX.Element {
               columns={columns(actsOn)}
               rows={items}
               keyOf={({ id }) => id}
-              isCaptionHidden
             />
             <NewKey schema={schema} onMade={show} />
           </>

@@ -7,8 +7,8 @@ import { Fields, tidy } from '../form.js';
 import { code } from '../format.js';
 import { say } from '../language.js';
 import { useLoaded, useTask } from '../loading.js';
-import { Table, type Column } from '../table.js';
-import { Act, Card, Empty, Form, Problems, Show } from '../ui.js';
+import { Listing, type Column } from '../table.js';
+import { Act, Card, Form, Problems, Show } from '../ui.js';
 import { schemaNamed } from './schemas.js';
 import type { Mute } from '../answers.js';
 
@@ -49,17 +49,13 @@ export function Mutes(): JSX.Element {
     <Show loaded={loaded}>
       {({ items, schema }) => (
         <>
-          {items.length === 0 ? (
-            <Empty>{say('settings.no-mutes')}</Empty>
-          ) : (
-            <Table
-              caption={say('settings.mutes')}
-              columns={columns(liftOf)}
-              rows={items}
-              keyOf={({ id }) => id}
-              isCaptionHidden
-            />
-          )}
+          <Listing
+            items={items}
+            empty={say('settings.no-mutes')}
+            caption={say('settings.mutes')}
+            columns={columns(liftOf)}
+            keyOf={({ id }) => id}
+          />
           <Problems trouble={lift.trouble} />
           <Card title={say('settings.mute')}>
             <Form noValidate onSend={mute.run}>

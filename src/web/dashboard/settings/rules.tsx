@@ -174,7 +174,6 @@ function Unallocated({
         columns={candidateColumns(setPicked)}
         rows={rows}
         keyOf={({ match, currency }) => `${matchText(match)} ${currency}`}
-        isCaptionHidden
       />
     </>
   );
@@ -312,7 +311,6 @@ function RuleList({
         ))}
         rows={numbered}
         keyOf={({ at }) => String(at)}
-        isCaptionHidden
       />
       {open === null ? null : (
         <fieldset key={open} ref={focusOn} class="group" tabIndex={-1}>
@@ -367,7 +365,6 @@ function Moves({ preview: { teams } }: { readonly preview: RulePreview }): JSX.E
         columns={columns}
         rows={moved}
         keyOf={({ team, currency }) => `${team} ${currency}`}
-        isCaptionHidden
       />
     </Card>
   );

@@ -12,9 +12,9 @@ import { code, money, percent, within } from '../format.js';
 import { joined, say } from '../language.js';
 import { useLoaded, useTask } from '../loading.js';
 import { go, link, place } from '../router.js';
-import { Table, type Column } from '../table.js';
+import { Listing, type Column } from '../table.js';
 import { TeamPick } from '../team-pick.js';
-import { Act, Card, Empty, Field, Form, Problems, Said, Show } from '../ui.js';
+import { Act, Card, Field, Form, Problems, Said, Show } from '../ui.js';
 import { BudgetPreview, Plan } from './plan.js';
 import { emptied, schemaNamed, writable } from './schemas.js';
 import { sectionOf, type Section, type SectionName } from './sections.js';
@@ -90,23 +90,17 @@ function Items({ name, section }: { readonly name: SectionName; readonly section
         </p>
       ) : null}
       <Show loaded={loaded}>
-        {({ items, more, schema }) =>
-          items.length === 0 ? (
-            <Empty>{say('settings.none')}</Empty>
-          ) : (
-            <>
-              {more ? <p class="warning">{say('settings.many')}</p> : null}
-              <Table
-                caption={say(`settings.${name}`)}
-                file={name}
-                columns={columnsOf(schema)}
-                rows={items}
-                keyOf={idOf}
-                isCaptionHidden
-              />
-            </>
-          )
-        }
+        {({ items, more, schema }) => (
+          <Listing
+            items={items}
+            note={more ? say('settings.many') : null}
+            empty={say('settings.none')}
+            caption={say(`settings.${name}`)}
+            file={name}
+            columns={columnsOf(schema)}
+            keyOf={idOf}
+          />
+        )}
       </Show>
     </>
   );

@@ -52,13 +52,7 @@ export function KillSwitch(): JSX.Element {
           stops.length === 0 ? (
             <Empty>{say('settings.no-stops')}</Empty>
           ) : (
-            <Table
-              caption={say('settings.stop')}
-              columns={columns(liftOf)}
-              rows={stops}
-              keyOf={whatOf}
-              isCaptionHidden
-            />
+            <Table caption={say('settings.stop')} columns={columns(liftOf)} rows={stops} keyOf={whatOf} />
           )
         }
       </Show>
