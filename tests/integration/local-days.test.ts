@@ -8,10 +8,11 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { costBreakdown, type CostBreakdown } from '../../src/application/cost/breakdown.js';
-import { parseDecimal } from '../../src/core/decimal.js';
+import { formatDecimal, parseDecimal } from '../../src/core/decimal.js';
 import { BASES, parseSpendQuery, type Basis } from '../../src/core/cost/spend-query.js';
 import { GPU_PARTS, type UsageRecord } from '../../src/core/usage.js';
 import { daySource, type DayUnit } from '../../src/store/cost/local-days.js';
+import { spendByDay } from '../../src/store/cost/overview.js';
 import { ASKED, LINES, setAsideSums } from '../../src/store/cost/spend-sums.js';
 import { SumSchedule } from '../../src/pipeline/sum.js';
 import { Chance } from '../simulation/chance.js';
@@ -318,13 +319,25 @@ describe(`sums by the days of a zone (BURSAR_PROPERTY_SEED=${seed})`, async () =
     await sumBeforehand(bursar);
     await changeDays(bursar, 2);
     let readsSums = 0;
-    const answer = (question: Parameters<typeof parseSpendQuery>[0]): Promise<CostBreakdown> =>
-      costBreakdown({ ...stores, db }, 'default', parseSpendQuery(question), {
-        compares: true,
-        limit: 5,
-        last: '30',
-        now: NOW,
-      });
+    const answer = async (
+      question: Parameters<typeof parseSpendQuery>[0],
+    ): Promise<CostBreakdown & { overview: object[] }> => {
+      const { from, to, teams } = parseSpendQuery(question);
+      const overview = await spendByDay(db, 'default', { from: from ?? '', to: to ?? '', teams });
+      return {
+        ...(await costBreakdown({ ...stores, db }, 'default', parseSpendQuery(question), {
+          compares: true,
+          limit: 5,
+          last: '30',
+          now: NOW,
+        })),
+        overview: overview.map(({ cost, unpricedQuantity, ...day }) => ({
+          ...day,
+          cost: cost && formatDecimal(cost),
+          unpriced: unpricedQuantity.toString(),
+        })),
+      };
+    };
     await fc.assert(
       fc.asyncProperty(questionOf(ids), keysOf, async (asked, groupBy) => {
         const [from, to] = [asked.from ?? dayText(0), asked.to ?? dayText(DAYS)].sort();

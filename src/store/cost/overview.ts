@@ -6,6 +6,8 @@
  */
 import { parseDecimal, type Decimal } from '../../core/decimal.js';
 import type { Queryable } from '../database.js';
+import { allTeamsByDay, daySource } from './local-days.js';
+import { ASKED, LINES } from './spend-sums.js';
 
 export interface DaySpend {
   /** UTC day, 2026-10-05. */
@@ -24,6 +26,10 @@ export async function spendByDay(
   organisation: string,
   { from, to, teams }: { readonly from: string; readonly to: string; readonly teams: readonly string[] | null },
 ): Promise<DaySpend[]> {
+  const asked = { from, to, teams, zone: 'UTC' };
+  const { table, params } =
+    (await allTeamsByDay(db, organisation, asked, 'actual')) ??
+    (await daySource(db, organisation, asked, 'actual', 'day'));
   const rows = await db.query<{
     day: string;
     currency: string;
@@ -32,11 +38,10 @@ export async function spendByDay(
     unpriced: string;
   }>(
     `select c.day::text as day, c.currency, d.category = 'Credit' as credit, sum(c.actual)::text as cost, sum(c.unpriced_part_ms - c.stated_part_ms)::text as unpriced
-     from cost_day c join dimension d on d.organisation = c.organisation and d.id = c.dimension
-     where c.organisation = $1 and c.day >= $2::date and c.day < $3::date and ($4::text[] is null or c.team = any($4::text[])) and c.team not like 'shared:%'
-       and (c.actual is not null or c.unpriced_lines > c.stated_lines)
+     from ${table} c join dimension d on d.organisation = c.organisation and d.id = c.dimension
+     where ${ASKED} and ${LINES.actual}
      group by 1, 2, 3 order by 1, 2, 3`,
-    [organisation, from, to, teams],
+    params,
   );
   return rows.map(({ day, currency, credit, cost, unpriced }) => ({
     day,
