@@ -159,9 +159,18 @@ export class Database implements Queryable {
    * serialization failure), `work` is run again from its start: what it hands out, it hands out as its result.
    */
   async transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
+    return this.between('begin', work);
+  }
+
+  /** Runs statements that only read, all of one moment: none of them sees what is committed after the first began. */
+  async snapshot<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
+    return this.between('begin isolation level repeatable read, read only', work);
+  }
+
+  private async between<T>(begin: string, work: (transaction: Transaction) => Promise<T>): Promise<T> {
     return repeating(() =>
       this.lent(this.pool, async (client) => {
-        await ask(client, this.patience, 'begin');
+        await ask(client, this.patience, begin);
         try {
           const transaction = new Transaction(client, this.patience);
           const result = await work(transaction);
@@ -293,6 +302,10 @@ export class Database implements Queryable {
     if (!this.pool.ending) await Promise.all([this.pool.end(), this.single.end()]);
   }
 }
+
+/** Several statements that read of one moment; within a transaction that is open, as that one reads. */
+export const inSnapshot = <T>(db: Queryable, work: (db: Queryable) => Promise<T>): Promise<T> =>
+  db instanceof Database ? db.snapshot(work) : work(db);
 
 const ignore = (): void => undefined;
 

@@ -56,7 +56,10 @@ const OF_BASIS: Readonly<Record<Basis, readonly Column[]>> = {
 /** The finest unit of the answer: each day, each month; null: only the sum over the range. */
 export type DayUnit = 'day' | 'month' | null;
 
-/** @param basis selects the columns; `actual` includes `billed` */
+/**
+ * Several statements say which sums and hours to read: they and the one that reads belong into one snapshot.
+ * @param basis selects the columns; `actual` includes `billed`
+ */
 export async function daySource(
   db: Queryable,
   organisation: string,

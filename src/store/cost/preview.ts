@@ -50,9 +50,8 @@ export async function previewRules(
   rules: readonly AllocationRule[],
 ): Promise<RulePreview> {
   compileRules(rules);
-  return stores.db.transaction(async (tx) => {
-    // One consistent snapshot: the line continues meanwhile.
-    await tx.query('set transaction isolation level repeatable read, read only');
+  // The line continues meanwhile.
+  return stores.db.snapshot(async (tx) => {
     const wanted = stores.organisations.asRuleSet(rules);
     const before = await stated(tx, organisation);
     const direct = await directCosts(tx, organisation);

@@ -54,10 +54,10 @@ async function daySumsOfTeams(db: Queryable, organisation: string, query: DaysQu
   const { groups, since, basis, teams } = query;
   const names = groups.flatMap(({ name }) => (name === null || teams?.includes(name) === false ? [] : [name]));
   const beforehand = await allTeamsByDay(db, organisation, query, basis);
-  const [all, own] = await Promise.all([
-    beforehand === null ? sumsOfLines(db, organisation, query) : sumsBeforehand(db, basis, beforehand),
-    sumsOfLines(db, organisation, { ...query, teams: names, from: since }, 'c.team'),
-  ]);
+  const all = await (beforehand === null
+    ? sumsOfLines(db, organisation, query)
+    : sumsBeforehand(db, basis, beforehand));
+  const own = await sumsOfLines(db, organisation, { ...query, teams: names, from: since }, 'c.team');
   const named = own.filter(({ team, currency }) =>
     groups.some((group) => group.name === team && group.currency === currency),
   );

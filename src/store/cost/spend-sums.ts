@@ -11,7 +11,7 @@ import { addDecimal, formatDecimal, type Decimal } from '../../core/decimal.js';
 import type { Dimension } from '../../core/cost/rollup.js';
 import { namedBy, type MeterKey } from '../../core/bill/counting.js';
 import { DAY_MS, formatInstant } from '../../core/time.js';
-import type { Queryable } from '../database.js';
+import { inSnapshot, type Queryable } from '../database.js';
 import type { Dimensions } from '../usage/dimensions.js';
 import { daySource, type DaysAsked, type DayUnit } from './local-days.js';
 
@@ -253,18 +253,19 @@ async function fetchPacks(db: Queryable, organisation: string, query: SumsQuery,
 }
 
 /** What each dimension of each team cost, in its currency; shares of shared costs are left out: nobody ran them. */
-export async function dimensionSums(
+export const dimensionSums = (
   db: Queryable,
   organisation: string,
   query: SumsQuery,
-): Promise<{ team: string; dimension: string; currency: string; cost: string | null }[]> {
-  const { table, params } = await daySource(db, organisation, query, query.basis, null);
-  return db.query(
-    `select c.team, c.dimension::text as dimension, c.currency, sum(c.${query.basis})::text as cost
-     from ${table} c where ${ASKED} and ${LINES[query.basis]} and c.shared_from = '' group by 1, 2, 3`,
-    params,
-  );
-}
+): Promise<{ team: string; dimension: string; currency: string; cost: string | null }[]> =>
+  inSnapshot(db, async (snapshot) => {
+    const { table, params } = await daySource(snapshot, organisation, query, query.basis, null);
+    return snapshot.query(
+      `select c.team, c.dimension::text as dimension, c.currency, sum(c.${query.basis})::text as cost
+       from ${table} c where ${ASKED} and ${LINES[query.basis]} and c.shared_from = '' group by 1, 2, 3`,
+      params,
+    );
+  });
 
 /** By currency: the actual cost of metered usage that no bill has taken the place of. No basis of bills has it. */
 export async function unbilledSums(
@@ -285,23 +286,24 @@ export async function unbilledSums(
  * By currency: what bills that are not final state of usage that meters stand for. It is in `actual` once they are
  * final, in the place of what was metered.
  */
-export async function setAsideSums(
+export const setAsideSums = (
   db: Queryable,
   organisation: string,
   query: Omit<SumsQuery, 'groupBy' | 'basis'>,
-): Promise<{ currency: string; cost: string }[]> {
-  const isOpen = `select 1 from delivery v where v.organisation = $1 and v.scope is not null and not v.closed limit 1`;
-  if ((await db.query(isOpen, [organisation])).length === 0) return [];
-  const { table, params } = await daySource(db, organisation, query, 'actual', null);
-  return db.query(
-    `select c.currency, sum(c.billed - coalesce(c.actual, 0))::text as cost
-     from ${table} c join dimension d on d.organisation = c.organisation and d.id = c.dimension
-     where ${ASKED} and d.kind = 'billed'
-       and c.billed is not null
-     group by 1 having sum(c.billed - coalesce(c.actual, 0)) <> 0 order by 1`,
-    params,
-  );
-}
+): Promise<{ currency: string; cost: string }[]> =>
+  inSnapshot(db, async (snapshot) => {
+    const isOpen = `select 1 from delivery v where v.organisation = $1 and v.scope is not null and not v.closed limit 1`;
+    if ((await snapshot.query(isOpen, [organisation])).length === 0) return [];
+    const { table, params } = await daySource(snapshot, organisation, query, 'actual', null);
+    return snapshot.query(
+      `select c.currency, sum(c.billed - coalesce(c.actual, 0))::text as cost
+       from ${table} c join dimension d on d.organisation = c.organisation and d.id = c.dimension
+       where ${ASKED} and d.kind = 'billed'
+         and c.billed is not null
+       group by 1 having sum(c.billed - coalesce(c.actual, 0)) <> 0 order by 1`,
+      params,
+    );
+  });
 
 /**
  * What a group takes from one side (its team, its dimension, its day): the same for thousands of lines, so each is

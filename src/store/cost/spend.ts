@@ -11,7 +11,7 @@ import type { UnpricedUsage } from '../../core/cost/unpriced.js';
 import type { FxTable } from '../../core/price/fx.js';
 import { divideHalfEven } from '../../core/money.js';
 import { PART_MS_PER_GPU_HOUR } from '../../core/usage.js';
-import type { Queryable } from '../database.js';
+import { inSnapshot, type Queryable } from '../database.js';
 import type { Dimension } from '../../core/cost/rollup.js';
 import type { Dimensions } from '../usage/dimensions.js';
 import { daySums, type DayGroup, type NamedGroups } from './spend-days.js';
@@ -122,8 +122,12 @@ export class SpendStore {
     return answer(basis, rows, totals, unpriced, currency, lacking);
   }
 
-  /** The groups of a question as exact figures, with what is in none of them. */
-  async groups(organisation: string, question: SpendQuery, fx: FxTable, db: Queryable = this.db): Promise<SpendGroups> {
+  /** The groups of a question as exact figures, with what is in none of them: all as of one moment. */
+  groups(organisation: string, question: SpendQuery, fx: FxTable, db: Queryable = this.db): Promise<SpendGroups> {
+    return inSnapshot(db, (snapshot) => this.groupsIn(snapshot, organisation, question, fx));
+  }
+
+  private async groupsIn(db: Queryable, organisation: string, question: SpendQuery, fx: FxTable): Promise<SpendGroups> {
     const { currency: wanted, basis } = question;
     const query = { ...question, dimensions: await dimensionsOf(db, organisation, question.filters) };
     const byDay = wanted !== null && query.groupBy.includes('day');
@@ -184,11 +188,13 @@ export class SpendStore {
    * The daily costs of the named groups, and of all others together: summed by the database, because nobody needs the
    * others one by one. Nothing is converted.
    */
-  async days(organisation: string, question: DaysQuestion, db: Queryable = this.db): Promise<DayGroup[]> {
-    return daySums(db, organisation, {
-      ...question,
-      dimensions: await dimensionsOf(db, organisation, question.filters),
-    });
+  days(organisation: string, question: DaysQuestion, db: Queryable = this.db): Promise<DayGroup[]> {
+    return inSnapshot(db, async (snapshot) =>
+      daySums(snapshot, organisation, {
+        ...question,
+        dimensions: await dimensionsOf(snapshot, organisation, question.filters),
+      }),
+    );
   }
 }
 

@@ -11,6 +11,7 @@
  */
 import { formatDay, parseDay } from '../../core/time.js';
 import type { Queryable, Transaction } from '../database.js';
+import { waitForLock } from '../locks.js';
 
 /** The figures of `cost_day`. */
 const FIGURES = [
@@ -119,6 +120,9 @@ export class SpendSumStore {
    * @param days UTC, as 2026-10-05
    */
   async replace(tx: Transaction, organisation: string, days: readonly string[]): Promise<void> {
+    // A statement of its own, so that the next ones see what the last one to hold the lock committed: of two that sum
+    // days of one week at once, neither would remove the other's rows.
+    await waitForLock(tx, 'bursar.spend-sums', organisation);
     // The notes go first: a change that is committed from here on leaves one of its own.
     await tx.query(`delete from spend_stale where organisation = $1 and day = any($2::date[])`, [organisation, days]);
     for (const statement of REPLACE) await tx.query(statement, [organisation, days]);

@@ -1,0 +1,217 @@
+/**
+ * Sums that are made beforehand, while others write: whatever is committed between the statements of a question, its
+ * answer is that of one moment; and whatever is committed between the statements of a sum, no sum is read that lacks it.
+ */
+import { AsyncResource } from 'node:async_hooks';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { parseSpendQuery } from '../../src/core/cost/spend-query.js';
+import { GPU_PARTS } from '../../src/core/usage.js';
+import { textOf } from '../../src/store/cost/spend-sums.js';
+import { SumSchedule } from '../../src/pipeline/sum.js';
+import { Database, Transaction } from '../../src/store/database.js';
+import { instancePrice, testBursar, type TestBursar } from '../support/bursar.js';
+import { HOUR, metered } from '../support/records.js';
+
+const DAY = 24 * HOUR;
+/** A Monday. */
+const FIRST = Date.UTC(2026, 9, 5);
+const NOW = Date.UTC(2026, 10, 21);
+
+/** Its context holds no connection: what another process does is done here. */
+const elsewhere = new AsyncResource('elsewhere');
+
+let ids = 0;
+const use = (day: number, hours = 30, namespace = 'red') => {
+  const start = FIRST + day * DAY + 5 * HOUR;
+  return metered(`m${ids++}`, { namespace, start, end: start + hours * HOUR, gpuParts: 8 * GPU_PARTS });
+};
+
+async function world(): Promise<TestBursar> {
+  const bursar = await testBursar({ now: NOW });
+  const { stores, db } = bursar;
+  await bursar.setPrices([instancePrice('10', { minimumSeconds: 0 })]);
+  await db.transaction(async (tx) => {
+    const rules = ['red', 'blue'].map((team) => ({ match: { namespace: team }, team }));
+    await stores.organisations.saveRules(tx, 'default', rules, 'test');
+    const team = { parent: null, zone: 'Europe/Berlin', currency: 'USD', assignedBy: null };
+    await stores.organisations.saveTeam(tx, 'default', { ...team, id: 'blue', name: 'blue' });
+  });
+  await bursar.take(Array.from({ length: 20 }, (_, day) => [use(day), use(day, 3, 'blue')]).flat(), {
+    source: 'meter',
+  });
+  await bursar.runner.drain();
+  await sum(bursar);
+  return bursar;
+}
+
+async function sum(bursar: TestBursar): Promise<void> {
+  await new SumSchedule(bursar.stores).enqueueDue();
+  await work(bursar, 'spend.sum');
+}
+
+async function work({ stores, runner, clock }: TestBursar, stage: string): Promise<void> {
+  for (const due of await stores.work.duePartitions(clock.at))
+    if (due.stage === stage)
+      while (
+        (await runner.runPartition({ organisation: 'default', stage, partition: due.partition }, async () => true)) > 0
+      );
+}
+
+/** Does something before the statement with a number, whoever sends it. @returns how many statements there were */
+async function before(at: number, something: () => Promise<void>, during: () => Promise<void>): Promise<number> {
+  let [statements, isElsewhere] = [0, false];
+  for (const kind of [Database.prototype, Transaction.prototype] as { query: Database['query'] }[]) {
+    const query = kind.query;
+    vi.spyOn(kind, 'query').mockImplementation(async function (this: Database, ...asked: Parameters<typeof query>) {
+      if (!isElsewhere && statements++ === at) {
+        isElsewhere = true;
+        await elsewhere.runInAsyncScope(something);
+        isElsewhere = false;
+      }
+      return query.apply(this, asked);
+    } as typeof query);
+  }
+  await during();
+  vi.restoreAllMocks();
+  return statements;
+}
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+const RANGE = { from: '2026-10-05', to: '2026-10-24' };
+const QUESTIONS: Parameters<typeof parseSpendQuery>[0][] = [
+  { ...RANGE, groupBy: 'team', basis: 'accrued' },
+  { ...RANGE, groupBy: 'team', zone: 'Europe/Berlin', basis: 'actual' },
+  { ...RANGE, groupBy: 'month', zone: 'Asia/Kolkata', basis: 'actual' },
+];
+
+/** Another record is priced; the sums of its days lack it. */
+async function arrives(bursar: TestBursar): Promise<void> {
+  await bursar.take([use(8 + (ids % 3)), use(15 + (ids % 2))], { source: 'meter' });
+  await work(bursar, 'cost.price');
+}
+
+/** Without one of the triggers nothing is read from the sums. */
+async function withoutSums<T>({ db }: TestBursar, answer: () => Promise<T>): Promise<T> {
+  await db.query(`alter table cost_day disable trigger spend_moved`);
+  const said = await answer();
+  await db.query(`alter table cost_day enable trigger spend_moved`);
+  return said;
+}
+
+/** Of the days of all teams but one. */
+async function daysOfOthers({ stores }: TestBursar, zone: string): Promise<string[]> {
+  const days = await stores.spend.days('default', {
+    ...parseSpendQuery({ ...RANGE, zone, groupBy: 'team' }),
+    key: 'team',
+    since: RANGE.from,
+    groups: [{ name: 'blue', currency: 'USD' }],
+    named: new Map(),
+  });
+  return days.map(({ day, name, cost }) => `${day} ${name?.value ?? '-'} ${cost === null ? '' : textOf(cost)}`).sort();
+}
+
+describe('a question while others write', async () => {
+  const bursar = await world();
+  const rolledUp = (): Promise<void> => work(bursar, 'cost.rollup');
+  const summed = (): Promise<void> => sum(bursar);
+
+  async function isOfOneMoment<T>(answer: () => Promise<T>): Promise<void> {
+    let seen = 0;
+    for (let at = 0, statements = 1; at < statements; at++) {
+      await arrives(bursar);
+      const moments = [await withoutSums(bursar, answer)];
+      let said: T | undefined;
+      statements = await before(
+        at,
+        async () => {
+          for (const step of [rolledUp, summed]) {
+            await step();
+            moments.push(await withoutSums(bursar, answer));
+          }
+          seen += 1;
+        },
+        async () => {
+          said = await answer();
+        },
+      );
+      expect(moments, `before statement ${at}`).toContainEqual(said);
+    }
+    expect(seen).toBeGreaterThan(2);
+  }
+
+  for (const question of QUESTIONS)
+    it(`is answered as of one moment: by ${question.groupBy} in ${question.zone ?? 'UTC'}`, () =>
+      isOfOneMoment(() => bursar.spend(question)));
+
+  it('is answered as of one moment day by day', () => isOfOneMoment(() => daysOfOthers(bursar, 'Europe/Berlin')));
+});
+
+describe('a sum while others write', async () => {
+  const bursar = await world();
+  const { stores, db } = bursar;
+
+  async function expectExact(): Promise<void> {
+    const answers: (() => Promise<unknown>)[] = [
+      ...QUESTIONS.map((question) => () => bursar.spend(question)),
+      ...['UTC', 'Europe/Berlin'].map((zone) => () => daysOfOthers(bursar, zone)),
+    ];
+    for (const answer of answers) expect(await answer()).toEqual(await withoutSums(bursar, answer));
+  }
+
+  const replaceStale = async (): Promise<void> => {
+    const [stale] = await stores.spendSums.stale(db);
+    await db.transaction((tx) => stores.spendSums.replace(tx, 'default', stale?.days ?? []));
+  };
+
+  it('is not read where it lacks what was committed in between', async () => {
+    for (let at = 0, statements = 1; at < statements; at++) {
+      await arrives(bursar);
+      await work(bursar, 'cost.rollup');
+      statements = await before(
+        at,
+        async () => {
+          await arrives(bursar);
+          await work(bursar, 'cost.rollup');
+        },
+        replaceStale,
+      );
+      await expectExact();
+      await replaceStale();
+      await expectExact();
+    }
+  });
+
+  it('is not read where it was rolled back', async () => {
+    await arrives(bursar);
+    await work(bursar, 'cost.rollup');
+    const stopped = db.transaction(async (tx) => {
+      await stores.spendSums.replace(tx, 'default', ['2026-10-13', '2026-10-14', '2026-10-15']);
+      throw new Error('stopped');
+    });
+    await expect(stopped).rejects.toThrow('stopped');
+    await expectExact();
+  });
+
+  it('waits for another of the same week', async () => {
+    let other = Promise.resolve();
+    await db.transaction(async (tx) => {
+      await stores.spendSums.replace(tx, 'default', ['2026-10-12']);
+      await elsewhere.runInAsyncScope(async () => {
+        await db.query(
+          `update cost_day set team = 'green' where team = 'red' and day between '2026-10-12' and '2026-10-18'`,
+        );
+        other = db.transaction((own) => stores.spendSums.replace(own, 'default', ['2026-10-13', '2026-10-14']));
+        await pause(300);
+      });
+    });
+    await other;
+    await replaceStale();
+    const [question] = QUESTIONS;
+    const answer = (): Promise<unknown> => bursar.spend(question ?? {});
+    expect(await answer()).toEqual(await withoutSums(bursar, answer));
+  });
+});
