@@ -38,6 +38,7 @@ export class DaysOfAllTeams1764000000089 implements MigrationInterface {
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(`drop trigger if exists spend_moved on cost_day`);
     await runner.query(`drop index ${INDEXES.map(([name]) => name).join(', ')}`);
-    await runner.query(`delete from spend_stale`);
+    // Without that trigger not every change is noted: what is summed now would lack some once it is there again.
+    await runner.query(`truncate spend_stale, spend_zone, spend_local, spend_hour, spend_day, spend_week`);
   }
 }

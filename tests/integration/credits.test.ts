@@ -65,8 +65,10 @@ describe('credits on the line', async () => {
       '2026-10-08/credit:grant': '-5.000000000',
     };
     expect(await taken()).toEqual(expected);
+    await db.query(`delete from spend_stale`);
     await save(grant);
     expect(await taken()).toEqual(expected);
+    expect(await db.query(`select 1 from spend_stale`)).toEqual([]);
     expect(await creditViews(stores.credits, db, 'default')).toEqual([{ ...grant, taken: '25.00', left: '0.00' }]);
   });
 

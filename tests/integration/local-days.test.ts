@@ -7,6 +7,7 @@
  */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { removeTeam, setTeam } from '../../src/application/access/set-team.js';
 import { costBreakdown, type CostBreakdown } from '../../src/application/cost/breakdown.js';
 import { formatDecimal, parseDecimal } from '../../src/core/decimal.js';
 import { BASES, parseSpendQuery, type Basis } from '../../src/core/cost/spend-query.js';
@@ -424,5 +425,34 @@ describe('a day that is priced and not summed yet', async () => {
     expect(await days()).toEqual(settled);
     await runner.drain();
     expect(await days()).toEqual(settled);
+  });
+});
+
+describe('a team that is removed', async () => {
+  const bursar = await testBursar({ now: NOW });
+  const { stores, db } = bursar;
+
+  it('has what has no price once, in the currency of a team that nobody has set', async () => {
+    const team = { id: 'red', name: 'red', parent: null, zone: 'UTC', currency: 'EUR', assignedBy: null };
+    await db.transaction(async (tx) => {
+      await stores.organisations.saveRules(tx, 'default', [{ match: { namespace: 'red' }, team: 'red' }], 'test');
+      await setTeam(stores, tx, 'default', team);
+    });
+    const start = Date.UTC(2026, 10, 2, 20);
+    await bursar.take([metered('m', { namespace: 'red', start, end: start + 4 * HOUR })], { source: 'meter' });
+    await bursar.runner.drain();
+    const hours = async (zone: string): Promise<unknown> =>
+      (await bursar.spend({ from: '2026-11-01', to: '2026-11-05', groupBy: 'day', zone })).rows.map(
+        ({ day, currency, gpuHours, unpricedQuantity }) => [day, currency, Number(gpuHours), Number(unpricedQuantity)],
+      );
+    for (const currency of ['EUR', 'USD']) {
+      expect(await hours('UTC')).toEqual([['2026-11-02', currency, 32, 32]]);
+      expect(await hours('Europe/Berlin')).toEqual([
+        ['2026-11-02', currency, 24, 24],
+        ['2026-11-03', currency, 8, 8],
+      ]);
+      if (currency === 'EUR') await db.transaction((tx) => removeTeam(stores, tx, 'default', 'red'));
+      await bursar.runner.drain();
+    }
   });
 });

@@ -4,7 +4,9 @@
  */
 import { AsyncResource } from 'node:async_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { QueryRunner } from 'typeorm';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { DaysOfAllTeams1764000000089 } from '../../migrations/0089-days-of-all-teams.js';
 import { parseSpendQuery } from '../../src/core/cost/spend-query.js';
 import { GPU_PARTS } from '../../src/core/usage.js';
 import { textOf } from '../../src/store/cost/spend-sums.js';
@@ -213,5 +215,19 @@ describe('a sum while others write', async () => {
     const [question] = QUESTIONS;
     const answer = (): Promise<unknown> => bursar.spend(question ?? {});
     expect(await answer()).toEqual(await withoutSums(bursar, answer));
+  });
+
+  it('is not read where it was made before its migration was taken back', async () => {
+    await replaceStale();
+    const migration = new DaysOfAllTeams1764000000089();
+    const runner = { query: (statement: string) => db.query(statement) } as unknown as QueryRunner;
+    for (const table of ['usage_hour', 'cost_hour'])
+      await db.query(`delete from ${table} where (hour at time zone 'UTC')::date = '2026-10-07'`);
+    await db.query(`delete from cost_day where day = '2026-10-07'`);
+    await migration.down(runner);
+    await migration.up(runner);
+    await expectExact();
+    await replaceStale();
+    await expectExact();
   });
 });

@@ -53,15 +53,12 @@ export async function changeTeam(
 }
 
 /**
- * Removes a team's data, but not its spend. @throws Failure missing if there is no such team, conflict while teams lie
+ * Removes a team's data, but not its spend: usage without a price is in the currency of a team that nobody has set from
+ * then on. @throws Failure missing if there is no such team, conflict while teams lie
  * below it or budgets are set for it.
  */
-export async function removeTeam(
-  { budgets, organisations }: Pick<Stores, 'budgets' | 'organisations'>,
-  tx: Transaction,
-  organisation: string,
-  id: string,
-): Promise<void> {
+export async function removeTeam(stores: Needs, tx: Transaction, organisation: string, id: string): Promise<void> {
+  const { budgets, organisations } = stores;
   const team = await organisations.team(tx, organisation, id, true);
   if (team === null) throw missing(`team ${id} does not exist`);
   const holders = await organisations.hangingOn(tx, organisation, id);
@@ -72,5 +69,7 @@ export async function removeTeam(
     );
   }
   await organisations.deleteTeam(tx, organisation, id);
+  if (team.currency !== (await organisations.currencyOf(tx, organisation, id)))
+    await enqueuePricing(stores, tx, organisation, { team: id });
   if (team.parent !== null) await budgets.enqueueEvaluated(tx, organisation);
 }

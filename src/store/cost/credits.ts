@@ -27,6 +27,9 @@ const SETTING = 'credits';
 const PREFIX = 'credit:';
 const COLUMNS = ['organisation', 'team', 'day', 'dimension', 'currency', 'shared_from', 'records', 'accrued', 'actual'];
 
+/** A row as one text. */
+const ROW = `json_build_array(team, day::text, dimension::text, currency, shared_from, records::text, accrued::text, actual::text)::text`;
+
 /** The one key of the stage that applies credits. */
 export const CREDIT_ITEM = { stage: 'cost.credit', partition: 'credits', key: 'credits' } as const;
 
@@ -105,24 +108,27 @@ export class CreditStore {
       }),
     );
     const before = await tx.query<{ team: string; day: string; row: string }>(
-      `with gone as (
-         delete from cost_day where organisation = $1 and shared_from like '${PREFIX}%'
-         returning team, day, dimension, currency, shared_from, records, accrued, actual)
-       select team, day::text as day, json_build_array(team, day::text, dimension::text, currency, shared_from, records::text, accrued::text, actual::text)::text as row from gone`,
+      `select team, day::text as day, ${ROW} as row from cost_day where organisation = $1 and shared_from like '${PREFIX}%'`,
       [organisation],
     );
+    // Rows that stay are left alone: the sums of each day that is written to are made anew (sums.ts).
+    const keyOf = (row: string): string => JSON.stringify(JSON.parse(row));
+    const kept = new Set(before.map(({ row }) => keyOf(row)));
+    const gone = before.filter(({ row }) => !rows.has(keyOf(row)));
+    const fresh = [...rows].flatMap(([key, row]) => (kept.has(key) ? [] : [row]));
+    if (gone.length > 0)
+      await tx.query(
+        `delete from cost_day where organisation = $1 and shared_from like '${PREFIX}%' and ${ROW} = any($2::text[])`,
+        [organisation, gone.map(({ row }) => row)],
+      );
     await tx.copy(
       'cost_day',
       COLUMNS,
-      [...rows.values()].map((row) => `${[organisation, ...row].map(copyText).join('\t')}\n`),
+      fresh.map((row) => `${[organisation, ...row].map(copyText).join('\t')}\n`),
     );
-    const old = new Map(before.map((one) => [JSON.stringify(JSON.parse(one.row)), one]));
     const changed = new Map<string, Set<string>>();
-    const note = (team: string, day: string): void => {
+    for (const { team, day } of [...gone, ...fresh.map(([of, day]) => ({ team: of, day }))])
       changed.set(team, (changed.get(team) ?? new Set<string>()).add(day));
-    };
-    for (const [key, { team, day }] of old) if (!rows.has(key)) note(team, day);
-    for (const [key, [team, day]] of rows) if (!old.has(key)) note(team, day);
     return [...changed].map(([team, days]) => ({ team, days: [...days] }));
   }
 
