@@ -169,6 +169,18 @@ describe('a sum while others write', async () => {
     await db.transaction((tx) => stores.spendSums.replace(tx, 'default', stale?.days ?? []));
   };
 
+  it('of a week is not read where its Sunday is in the month after', async () => {
+    // The 30th of October and the 1st of November.
+    await bursar.take([use(25, 3), use(27, 3)], { source: 'meter' });
+    for (const stage of ['cost.price', 'cost.rollup']) await work(bursar, stage);
+    await replaceStale();
+    const { rows } = await bursar.spend({ from: '2026-10-26', to: '2026-11-09', groupBy: 'month', basis: 'accrued' });
+    expect(rows.map(({ month, cost }) => [month, Number(cost)])).toEqual([
+      ['2026-10', 30],
+      ['2026-11', 30],
+    ]);
+  });
+
   it('is not read where it lacks what was committed in between', async () => {
     for (let at = 0, statements = 1; at < statements; at++) {
       await arrives(bursar);
