@@ -127,7 +127,7 @@ export class CreditStore {
       fresh.map((row) => `${[organisation, ...row].map(copyText).join('\t')}\n`),
     );
     const changed = new Map<string, Set<string>>();
-    for (const { team, day } of [...gone, ...fresh.map(([of, day]) => ({ team: of, day }))])
+    for (const { team, day } of [...gone, ...fresh.map(([of, on]) => ({ team: of, day: on }))])
       changed.set(team, (changed.get(team) ?? new Set<string>()).add(day));
     return [...changed].map(([team, days]) => ({ team, days: [...days] }));
   }
