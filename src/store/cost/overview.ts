@@ -5,7 +5,7 @@
  * Currencies are never added, credits are separate, and usage without a price is a quantity beside the sums.
  */
 import { parseDecimal, type Decimal } from '../../core/decimal.js';
-import type { Queryable } from '../database.js';
+import { inSnapshot, type Queryable } from '../database.js';
 import { allTeamsByDay, daySource } from './local-days.js';
 import { ASKED, LINES } from './spend-sums.js';
 
@@ -21,33 +21,34 @@ export interface DaySpend {
 }
 
 /** The actual cost of UTC days from `from` (inclusive) to `to` (exclusive), of some teams or of all (null), by day. */
-export async function spendByDay(
+export const spendByDay = (
   db: Queryable,
   organisation: string,
   { from, to, teams }: { readonly from: string; readonly to: string; readonly teams: readonly string[] | null },
-): Promise<DaySpend[]> {
-  const asked = { from, to, teams, zone: 'UTC' };
-  const { table, params } =
-    (await allTeamsByDay(db, organisation, asked, 'actual')) ??
-    (await daySource(db, organisation, asked, 'actual', 'day'));
-  const rows = await db.query<{
-    day: string;
-    currency: string;
-    credit: boolean;
-    cost: string | null;
-    unpriced: string;
-  }>(
-    `select c.day::text as day, c.currency, d.category = 'Credit' as credit, sum(c.actual)::text as cost, sum(c.unpriced_part_ms - c.stated_part_ms)::text as unpriced
-     from ${table} c join dimension d on d.organisation = c.organisation and d.id = c.dimension
-     where ${ASKED} and ${LINES.actual}
-     group by 1, 2, 3 order by 1, 2, 3`,
-    params,
-  );
-  return rows.map(({ day, currency, credit, cost, unpriced }) => ({
-    day,
-    currency,
-    isCredit: credit,
-    cost: cost === null ? null : parseDecimal(cost),
-    unpricedQuantity: BigInt(unpriced),
-  }));
-}
+): Promise<DaySpend[]> =>
+  inSnapshot(db, async (snapshot) => {
+    const asked = { from, to, teams, zone: 'UTC' };
+    const { table, params } =
+      (await allTeamsByDay(snapshot, organisation, asked, 'actual')) ??
+      (await daySource(snapshot, organisation, asked, 'actual', 'day'));
+    const rows = await snapshot.query<{
+      day: string;
+      currency: string;
+      credit: boolean;
+      cost: string | null;
+      unpriced: string;
+    }>(
+      `select c.day::text as day, c.currency, d.category = 'Credit' as credit, sum(c.actual)::text as cost, sum(c.unpriced_part_ms - c.stated_part_ms)::text as unpriced
+       from ${table} c join dimension d on d.organisation = c.organisation and d.id = c.dimension
+       where ${ASKED} and ${LINES.actual}
+       group by 1, 2, 3 order by 1, 2, 3`,
+      params,
+    );
+    return rows.map(({ day, currency, credit, cost, unpriced }) => ({
+      day,
+      currency,
+      isCredit: credit,
+      cost: cost === null ? null : parseDecimal(cost),
+      unpricedQuantity: BigInt(unpriced),
+    }));
+  });
