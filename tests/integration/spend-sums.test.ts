@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { QueryRunner } from 'typeorm';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { DaysOfAllTeams1764000000089 } from '../../migrations/0089-days-of-all-teams.js';
-import { parseSpendQuery } from '../../src/core/cost/spend-query.js';
+import { BASES, parseSpendQuery } from '../../src/core/cost/spend-query.js';
 import { GPU_PARTS } from '../../src/core/usage.js';
 import { textOf } from '../../src/store/cost/spend-sums.js';
 import { SumSchedule } from '../../src/pipeline/sum.js';
@@ -242,5 +242,60 @@ describe('a sum while others write', async () => {
     const [question] = QUESTIONS;
     const answer = (): Promise<unknown> => bursar.spend(question ?? {});
     expect(await answer()).toEqual(await withoutSums(bursar, answer));
+  });
+});
+
+describe('a week of days that are not alike', async () => {
+  const bursar = await testBursar({ now: NOW });
+  const { db } = bursar;
+  /** accrued, actual, billed, effective, list; GPU-hours and lines without a price, and how much bills state. */
+  const KINDS: readonly (readonly (string | null)[])[] = [
+    ['5', '5', null, null, null, '0', '0', '0', '0'],
+    ['5', null, null, null, null, '7', '1', '7', '1'],
+    ['5', null, null, null, null, '7', '2', '3', '1'],
+    [null, null, null, null, null, '9', '1', '0', '0'],
+    [null, null, null, null, null, '0', '1', '0', '0'],
+    [null, '4', '4', '3', '8', '0', '0', '0', '0'],
+    [null, '4', '4', null, '8', '0', '0', '0', '0'],
+    [null, '4', '4', '3', null, '0', '0', '0', '0'],
+    [null, null, '4', null, null, '0', '0', '0', '0'],
+    [null, '4', null, null, null, '0', '0', '0', '0'],
+    ['5', null, null, null, null, '0', '0', '0', '0'],
+    [null, '4', '4', null, null, '0', '0', '0', '0'],
+    ['5', null, null, null, null, '0', '1', '0', '1'],
+  ];
+
+  it('answers as its days do, for each two of them and on every basis', async () => {
+    const [dimension] = await db.query<{ id: string }>(
+      `insert into dimension (organisation, key, kind, provider, sku, category) values ('default', 'k', 'metered', 'AWS', 'a', 'Usage') returning id::text as id`,
+    );
+    // A team for each two kinds: the one on Monday, the other on Thursday.
+    for (const [a, monday] of KINDS.entries())
+      for (const [b, thursday] of KINDS.entries())
+        for (const [day, kind] of [
+          ['2026-10-05', monday],
+          ['2026-10-08', thursday],
+        ] as const)
+          await db.query(
+            `insert into cost_day (organisation, team, day, dimension, currency, records, gpu_part_ms,
+               accrued, actual, billed, effective, list, unpriced_part_ms, unpriced_lines, stated_part_ms, stated_lines)
+             values ('default', $1, $2, $3, 'USD', 1, $13, $4, $5, $6, $7, $8, $13 * $9::numeric, $10, $13 * $11::numeric, $12)`,
+            [`t${a}-${b}`, day, dimension?.id, ...kind, '25200000000'],
+          );
+    // What has no price and no GPU time is listed apart.
+    await db.query(
+      `insert into cost_hour (organisation, team, hour, dimension, component, unpriced_reason, quantity)
+       select organisation, team, day::timestamp at time zone 'UTC', dimension, 'storage', 'no-price', 3774873600000
+       from cost_day where unpriced_lines > 0 and unpriced_part_ms = 0`,
+    );
+    await sum(bursar);
+    const range = { from: '2026-10-05', to: '2026-10-12' };
+    for (const groupBy of ['team', 'sku', 'month'])
+      for (const basis of BASES) {
+        const answer = (): Promise<unknown> => bursar.spend({ ...range, groupBy, basis });
+        expect(await answer(), `${basis} by ${groupBy}`).toEqual(await withoutSums(bursar, answer));
+      }
+    const [kinds] = await db.query<{ alike: number }>(`select count(distinct alike)::int as alike from spend_week`);
+    expect(kinds?.alike).toBeGreaterThan(5);
   });
 });

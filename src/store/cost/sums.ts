@@ -35,7 +35,7 @@ const OF_TEAMS = `l.organisation = $1 and l.team not like 'shared:%'`;
 
 /**
  * Only lines that are alike in what any basis asks of a line are added, so that the sum answers as each of them does:
- * whether an amount is known, and whether anything has no price.
+ * whether an amount is known, and whether anything has no price. Nothing has part-milliseconds without a price and no line.
  */
 const ALIKE = [
   'l.actual is null',
@@ -43,7 +43,6 @@ const ALIKE = [
   'l.effective is null',
   'l.list is null',
   'l.unpriced_lines > l.stated_lines',
-  'l.unpriced_lines > 0',
   'l.unpriced_part_ms = 0',
 ]
   .map((condition, bit) => `${2 ** bit} * (${condition})::int`)
