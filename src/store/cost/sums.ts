@@ -35,7 +35,7 @@ const OF_TEAMS = `l.organisation = $1 and l.team not like 'shared:%'`;
 
 /**
  * Only lines that are alike in what any basis asks of a line are added, so that the sum answers as each of them does:
- * whether an amount is known, and whether anything has no price. Nothing has part-milliseconds without a price and no line.
+ * whether an amount is known, and whether anything has no price. What has no such line has no time without a price.
  */
 const ALIKE = [
   'l.actual is null',
