@@ -1,11 +1,12 @@
 /**
  * Sums of `cost_day` that questions about all teams read: of each team by week and by parts of days that zones divide,
- * and of all teams together by day and by hour (src/store/cost/sums.ts). A day whose `cost_day` has changed since it was summed is in `spend_stale`.
+ * and of all teams together by day and by hour (src/store/cost/sums.ts). A day whose `cost_day` has changed since it
+ * was summed is in `spend_stale`.
  *
  * Triggers note the changes, because the version before, which may still run, knows nothing of these tables. They only
  * add rows, so that no transaction waits for another. Citus refuses triggers on tables that are spread: there they go
- * (src/store/distribution.ts), and nothing is read from these sums. The last trigger is made by the next migration, when
- * the days that are there have been noted: with fewer than all of them nothing is read from these sums either.
+ * (src/store/distribution.ts), and nothing is read from these sums. The last trigger is made by the next migration,
+ * when the days that are there have been noted: with fewer than all of them nothing is read from these sums either.
  *
  * Expands only.
  */

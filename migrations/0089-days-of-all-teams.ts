@@ -1,7 +1,7 @@
 /**
- * Notes the days that are there as changed since they were summed, and makes the indexes by which the lines of all teams
- * are found by their time, and work that is given up. Begun again, it finishes what it began: the days are noted again, which does no harm. The last
- * trigger says that everything is noted (src/store/cost/sums.ts).
+ * Notes the days that are there as changed since they were summed, and makes the indexes by which the lines of all
+ * teams are found by their time, and work that is given up. Begun again, it finishes what it began: the days are noted
+ * again, which does no harm. The last trigger says that everything is noted (src/store/cost/sums.ts).
  *
  * Expands only, and holds up nobody: it runs in no transaction.
  */

@@ -1,6 +1,7 @@
 /**
  * Everything that is set by mouse, in a real Chromium: what is unallocated becomes a rule, a budget is made and changed
- * with its preview, a key is made and revoked, everything is stopped and goes on. What the pages say is asked of the API.
+ * with its preview, a key is made and revoked, everything is stopped and goes on. What the pages say is asked of the
+ * API.
  */
 import { expect, it } from 'vitest';
 import { axe, browserFor, expectNoOverflow, focusedOn, quiet, type Visit } from '../support/browser.js';

@@ -1,6 +1,7 @@
 /**
  * Sums that are made beforehand, while others write: whatever is committed between the statements of a question, its
- * answer is that of one moment; and whatever is committed between the statements of a sum, no sum is read that lacks it.
+ * answer is that of one moment; and whatever is committed between the statements of a sum, no sum is read that lacks
+ * it.
  */
 import { AsyncResource } from 'node:async_hooks';
 import { setTimeout as pause } from 'node:timers/promises';

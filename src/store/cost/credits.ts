@@ -28,7 +28,8 @@ const PREFIX = 'credit:';
 const COLUMNS = ['organisation', 'team', 'day', 'dimension', 'currency', 'shared_from', 'records', 'accrued', 'actual'];
 
 /** A row as one text. */
-const ROW = `json_build_array(team, day::text, dimension::text, currency, shared_from, records::text, accrued::text, actual::text)::text`;
+const ROW = `json_build_array(team, day::text, dimension::text, currency, shared_from, records::text,
+  accrued::text, actual::text)::text`;
 
 /** The one key of the stage that applies credits. */
 export const CREDIT_ITEM = { stage: 'cost.credit', partition: 'credits', key: 'credits' } as const;
@@ -108,7 +109,8 @@ export class CreditStore {
       }),
     );
     const before = await tx.query<{ team: string; day: string; row: string }>(
-      `select team, day::text as day, ${ROW} as row from cost_day where organisation = $1 and shared_from like '${PREFIX}%'`,
+      `select team, day::text as day, ${ROW} as row from cost_day
+       where organisation = $1 and shared_from like '${PREFIX}%'`,
       [organisation],
     );
     // Rows that stay are left alone: the sums of each day that is written to are made anew (sums.ts).

@@ -12,8 +12,9 @@
  * day with usage that was priced and not summed yet. Lines of civil dates (whole days of a bill, shared costs, credits)
  * keep their dates in every zone.
  *
- * Questions about all teams read sums that are made beforehand (sums.ts) where nothing has changed since: whole weeks of
- * each team, if the question does not ask day by day; and days of all teams together, where only their sum is wanted.
+ * Questions about all teams read sums that are made beforehand (sums.ts) where nothing has changed since: whole weeks
+ * of each team, if the question does not ask day by day; and days of all teams together, where only their sum is
+ * wanted.
  */
 import type { Basis } from '../../core/cost/spend-query.js';
 import { civilFromDays, formatDay, parseDay } from '../../core/time.js';
@@ -313,9 +314,11 @@ const SPLIT_DAYS = `
  */
 const WAITING = `
   waiting as materialized (
-    select w.key from work w where w.organisation = $1 and w.stage in ('cost.price', 'cost.rollup') and w.done < w.wanted and w.parked_at is null
+    select w.key from work w
+    where w.organisation = $1 and w.stage in ('cost.price', 'cost.rollup') and w.done < w.wanted and w.parked_at is null
     union all
-    select w.key from work w where w.organisation = $1 and w.stage in ('cost.price', 'cost.rollup') and w.done < w.wanted and w.parked_at is not null
+    select w.key from work w
+    where w.organisation = $1 and w.stage in ('cost.price', 'cost.rollup') and w.done < w.wanted and w.parked_at is not null
   )`;
 
 type Columns = readonly Column[];
@@ -372,8 +375,9 @@ function summedBeforehand(columns: Columns, open: string, late: string | null): 
 }
 
 /**
- * Days that are summed by the parts that the zone `$6` divides them into, `$9`: a part that is listed in `$7` goes to its
- * local day, the others stay on their UTC day. Of the other touched days no hour leaves, so each is added as a whole.
+ * Days that are summed by the parts that the zone `$6` divides them into, `$9`: a part that is listed in `$7` goes to
+ * its local day, the others stay on their UTC day. Of the other touched days no hour leaves, so each is added as a
+ * whole.
  */
 const dividedDays = (columns: Columns, untouched: string): string => `(
   select $1::text as organisation, y.team, y.day, y.dimension, y.currency, y.shared_from, ${sumsOf(columns, 'y')}
@@ -462,10 +466,10 @@ const hoursOfTorn = (columns: Columns, { hours }: Source): string => `
   )`;
 
 /**
- * `$6` is the zone, `$7` the moved hours, `$8` the days that they touch; `untouched` reads all other days. Hours and sums per day are read in separate
- * parts: a Citus cluster cannot join the view of hours. The dimensions of civil dates are a set in the condition, and
- * subtraction is by grouping: with joins, a planner without statistics reads one side once for each row of the other.
- * The currency of a team is joined to sums, not to lines.
+ * `$6` is the zone, `$7` the moved hours, `$8` the days that they touch; `untouched` reads all other days. Hours and
+ * sums per day are read in separate parts: a Citus cluster cannot join the view of hours. The dimensions of civil dates
+ * are a set in the condition, and subtraction is by grouping: with joins, a planner without statistics reads one side
+ * once for each row of the other. The currency of a team is joined to sums, not to lines.
  */
 const localDays = (columns: Columns, source: Source, untouched: string): string => `(
   with ${[WAITING, movedHoursOf(columns, source), daysWithoutThem(columns, source), hoursOfTorn(columns, source)].join(',')}

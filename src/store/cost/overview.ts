@@ -38,7 +38,8 @@ export const spendByDay = (
       cost: string | null;
       unpriced: string;
     }>(
-      `select c.day::text as day, c.currency, d.category = 'Credit' as credit, sum(c.actual)::text as cost, sum(c.unpriced_part_ms - c.stated_part_ms)::text as unpriced
+      `select c.day::text as day, c.currency, d.category = 'Credit' as credit, sum(c.actual)::text as cost,
+         sum(c.unpriced_part_ms - c.stated_part_ms)::text as unpriced
        from ${table} c join dimension d on d.organisation = c.organisation and d.id = c.dimension
        where ${ASKED} and ${LINES.actual}
        group by 1, 2, 3 order by 1, 2, 3`,

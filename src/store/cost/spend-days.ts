@@ -84,10 +84,12 @@ async function daySumsOfTeams(db: Queryable, organisation: string, query: DaysQu
 /** Each day in each currency, and by another column if one is named. */
 async function sumsOfLines(db: Queryable, organisation: string, query: DaysQuery, also?: 'c.team'): Promise<DaySum[]> {
   const { basis } = query;
+  const more = also === undefined ? '' : `, ${also}`;
   const { table, params } = await daySource(db, organisation, query, basis, 'day');
   return db.query<DaySum>(
-    `select c.day::text as day, c.currency, sum(c.${basis})::text as cost, count(*)::int as lines, count(c.${basis})::int as known${also === undefined ? '' : `, ${also}`}
-     from ${table} c where ${ASKED} and ${LINES[basis]} group by c.day, c.currency${also === undefined ? '' : `, ${also}`}`,
+    `select c.day::text as day, c.currency${more}, sum(c.${basis})::text as cost,
+       count(*)::int as lines, count(c.${basis})::int as known
+     from ${table} c where ${ASKED} and ${LINES[basis]} group by c.day, c.currency${more}`,
     params,
   );
 }

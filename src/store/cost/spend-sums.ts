@@ -292,7 +292,8 @@ export const setAsideSums = (
   query: Omit<SumsQuery, 'groupBy' | 'basis'>,
 ): Promise<{ currency: string; cost: string }[]> =>
   inSnapshot(db, async (snapshot) => {
-    const isOpen = `select 1 from delivery v where v.organisation = $1 and v.scope is not null and not v.closed limit 1`;
+    const isOpen = `select 1 from delivery v
+      where v.organisation = $1 and v.scope is not null and not v.closed limit 1`;
     if ((await snapshot.query(isOpen, [organisation])).length === 0) return [];
     const { table, params } = await daySource(snapshot, organisation, query, 'actual', null);
     return snapshot.query(

@@ -4,8 +4,8 @@
  * day of a zone, in the zones of teams (`spend_local`; `spend_zone` names them). With a thousand teams a month is sixty
  * thousand rows of `cost_day`, and some hundred of all teams together.
  *
- * The invariant: a day that has no row in `spend_stale` has its sums in all of these tables; triggers note each change of
- * `cost_day`, in its own transaction, whoever makes it. What is stale is read from `cost_day` and its hours instead
+ * The invariant: a day that has no row in `spend_stale` has its sums in all of these tables; triggers note each change
+ * of `cost_day`, in its own transaction, whoever makes it. What is stale is read from `cost_day` and its hours instead
  * (local-days.ts), so an answer never waits for a sum, and is never of another state than `cost_day`. On a Citus
  * cluster there are no triggers, and no sums.
  */
@@ -56,7 +56,8 @@ const REPLACE = [
 ];
 
 /** What has no price has its team's. Asked only of such lines: a join would be made for every line of an hour. */
-const CURRENCY = `coalesce(l.currency, (select t.currency from team t where t.organisation = $1 and t.id = l.team), 'USD')`;
+const CURRENCY = `coalesce(l.currency,
+  (select t.currency from team t where t.organisation = $1 and t.id = l.team), 'USD')`;
 
 /** Lines of civil dates keep their dates in every zone, and have no hours. */
 const REPLACE_HOURS = [
@@ -69,7 +70,8 @@ const HOURS = `
 with line as materialized (
   select l.team, l.hour, l.dimension, ${CURRENCY} as currency, ${FIGURES.map(({ name, sum }) => `${sum} as ${name}`).join(', ')}
   from hour_line l
-  where ${OF_TEAMS} and l.hour >= $2::date::timestamp at time zone 'UTC' and l.hour < ($2::date + 1)::timestamp at time zone 'UTC'
+  where ${OF_TEAMS} and l.hour >= $2::date::timestamp at time zone 'UTC'
+    and l.hour < ($2::date + 1)::timestamp at time zone 'UTC'
     and l.dimension not in (select i.id from dimension i where i.organisation = $1 and i.civil)
   group by 1, 2, 3, 4
 ), named as (
@@ -85,7 +87,8 @@ from line l, unnest($3::text[]) as z(zone) group by 3, 4, 5, 6, 7`;
 /** A company has a few; each costs as much as the days themselves. */
 const MOST_ZONES = 8;
 const ZONES = `
-select zone from team where organisation = $1 and zone not in ('UTC', 'Etc/UTC') group by zone order by count(*) desc, zone limit ${MOST_ZONES}`;
+select zone from team where organisation = $1 and zone not in ('UTC', 'Etc/UTC')
+group by zone order by count(*) desc, zone limit ${MOST_ZONES}`;
 
 const REPLACE_WEEK = [
   `delete from spend_week where organisation = $1 and week = $2::date`,
@@ -95,7 +98,8 @@ const REPLACE_WEEK = [
 ];
 
 /** Whether each change is noted: all four triggers are there. */
-const IS_NOTED = `(select count(*) = 4 from pg_trigger where tgrelid = 'cost_day'::regclass and tgname like 'spend\\_%' and tgenabled in ('O', 'A'))`;
+const IS_NOTED = `(select count(*) = 4 from pg_trigger 
+  where tgrelid = 'cost_day'::regclass and tgname like 'spend\\_%' and tgenabled in ('O', 'A'))`;
 
 /** The Monday of a day's week, both in days since 1970 (a Thursday). */
 export const weekOf = (day: number): number => day - ((((day + 3) % 7) + 7) % 7);
@@ -108,8 +112,10 @@ export class SpendSumStore {
        from (
          select organisation, day from spend_stale
          union all
-         select d.organisation, d.day from (select distinct organisation, day from spend_day) d, lateral (${ZONES.replace('$1', 'd.organisation')}) t
-         where not exists (select 1 from spend_zone z where z.organisation = d.organisation and z.day = d.day and z.zone = t.zone)
+         select d.organisation, d.day from (select distinct organisation, day from spend_day) d,
+           lateral (${ZONES.replace('$1', 'd.organisation')}) t
+         where not exists (
+           select 1 from spend_zone z where z.organisation = d.organisation and z.day = d.day and z.zone = t.zone)
        ) s where ${IS_NOTED} group by 1 order by 1`,
     );
   }
@@ -158,7 +164,8 @@ export async function summedIn(
 /** UTC days whose sums are not to be read; null: none are. */
 export async function staleDays(db: Queryable, organisation: string): Promise<ReadonlySet<string> | null> {
   const [row] = await db.query<{ noted: boolean; days: string[] | null }>(
-    `select ${IS_NOTED} as noted, (select array_agg(distinct day::text) from spend_stale where organisation = $1) as days
+    `select ${IS_NOTED} as noted,
+       (select array_agg(distinct day::text) from spend_stale where organisation = $1) as days
      from (select $1::text) as asked`,
     [organisation],
   );

@@ -1,6 +1,6 @@
 /**
- * A question before something is done. It takes the focus; Escape leaves it; and when it goes the focus is again where it
- * was.
+ * A question before something is done. It takes the focus; Escape leaves it; and when it goes the focus is again where
+ * it was.
  */
 import type { ComponentChildren, JSX } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';

@@ -1,4 +1,7 @@
-/** In Chinese: what explains a target beside its policies, and sums over days, by the English with numbered holes (reworded.ts). */
+/**
+ * In Chinese: what explains a target beside its policies, and sums over days, by the English with numbered holes
+ * (reworded.ts).
+ */
 export const EXPLANATIONS: Readonly<Record<string, string>> = {
   'recommendations of {0} were {1}': '{0} 的建议{1}',
   'never made yet': '尚未生成过',

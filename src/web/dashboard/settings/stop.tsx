@@ -1,6 +1,7 @@
 /**
- * The kill switch: what is stopped, by whom and why; stopping everything, a team or a provider; and lifting it. Both ask
- * once before anything is sent. The form needs a reason, which everybody then reads; the API takes a stop without one.
+ * The kill switch: what is stopped, by whom and why; stopping everything, a team or a provider; and lifting it. Both
+ * ask once before anything is sent. The form needs a reason, which everybody then reads; the API takes a stop without
+ * one.
  */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
