@@ -5,7 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseDecimal } from '../../src/core/decimal.js';
 import { parseSpendQuery } from '../../src/core/cost/spend-query.js';
-import { withWarnings } from '../../src/store/usage/doubts.js';
+import { caveatsOf } from '../../src/store/usage/doubts.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
 import { billed, HOUR, metered } from '../support/records.js';
 import { testApi } from '../support/web.js';
@@ -51,10 +51,7 @@ describe('a sum', async () => {
 
 describe('what has just come', async () => {
   const bursar = await testBursar({ now: NOVEMBER });
-  const answer = async (over = {}) => {
-    const query = parseSpendQuery(over);
-    return withWarnings(bursar.stores, 'default', await bursar.spend(over), query, NOVEMBER);
-  };
+  const answer = (over = {}) => caveatsOf(bursar.db, 'default', parseSpendQuery(over), NOVEMBER);
   const asked = async (over = {}): Promise<readonly string[]> => (await answer(over)).warnings;
 
   it('is said to be in work until the sums have it, and what hinders it', async () => {

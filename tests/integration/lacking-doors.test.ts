@@ -128,6 +128,36 @@ describe('what is in no sum', async () => {
     await api.call('DELETE', '/v1/budgets/cut');
   });
 
+  it('every answer about costs warns alike: of its zone, of a team that is not there, and of what is not priced yet', async () => {
+    const doors = ['', '/breakdown', '/bridge', '/resources'].map((of) => `/v1/costs${of}`);
+    const warnings = async (query: string): Promise<(readonly string[])[]> =>
+      Promise.all(doors.map(async (door) => (await get<{ warnings: string[] }>(`${door}?${query}`)).warnings));
+    expect(await warnings('from=2026-10-01&to=2026-10-08')).toEqual(doors.map(() => []));
+    const about = [
+      expect.stringMatching(/^days of Asia\/Kolkata begin within an hour of UTC/) as string,
+      'there is no team Red, and no cost was ever allocated to it: its sum is not zero, it is not known (did you mean red?)',
+    ];
+    const question = 'from=2026-10-01&to=2026-10-08&team=Red&zone=Asia/Kolkata';
+    expect(await warnings(question)).toEqual(doors.map(() => about));
+    for (const flags of [[], ['--compare'], ['--why']]) {
+      const asked = ['--from', '2026-10-01', '--to', '2026-10-08', '--team', 'Red', '--zone', 'Asia/Kolkata', ...flags];
+      const { out } = await there('costs', ...asked);
+      expect(out.split('\n').filter((line) => line.startsWith('Warning: '))).toEqual([
+        expect.stringContaining('days of Asia/Kolkata begin') as string,
+        expect.stringContaining('there is no team Red') as string,
+      ]);
+    }
+    await enqueue(api.stores.db, 'default', [{ stage: 'cost.rollup', partition: 'red', key: 'red/2026-09-30' }]);
+    // Those that compare say so of the period before too.
+    const pending = [expect.stringContaining('1 day(s) of teams are being priced or summed') as string];
+    expect(await warnings('from=2026-10-03&to=2026-10-08')).toEqual([[], pending, pending, []]);
+    expect(await warnings('from=2026-10-03&to=2026-10-08&basis=billed')).toEqual([[], pending, pending, []]);
+    expect(
+      (await get<{ warnings: string[] }>(`${doors[1]}?from=2026-10-03&to=2026-10-08&compare=none`)).warnings,
+    ).toEqual([]);
+    await drain();
+  });
+
   it('is named by the overview, the report in each form, and its digest', async () => {
     expect(await get('/v1/overview')).toMatchObject({ setAside: [{ currency: 'USD', cost: '1440' }] });
     await api.call('POST', '/v1/reports', { body: { team: 'red', month: '2026-10' } });

@@ -116,6 +116,9 @@ function namelessText(groups: readonly string[], rows: readonly (readonly Cell[]
 const asOfText = ({ asOf }: { readonly asOf?: string }): string =>
   asOf === undefined ? '' : `As of ${asOf}: a read replica answered, and it lags behind.\n`;
 
+const warningsText = ({ warnings }: Pick<Costs, 'warnings'>): string =>
+  warnings.map((warning) => `Warning: ${warning}\n`).join('');
+
 /** What the comparison does to the last day, where that is not over; nothing otherwise. */
 function runsText({ now, before, zone }: Pick<CostBreakdown, 'now' | 'before' | 'zone'>, at: number): string {
   const day = before === null ? null : runningDay(now, zone, at);
@@ -155,7 +158,7 @@ function breakdownText(answer: CostBreakdown, at: number): string {
   return `${compared}${table(titles, lines)}\n${namelessText(
     groupBy,
     rows.map(({ names }) => names),
-  )}${asOfText(answer)}${sums}${old}${gapsText(now, basis, 'this period')}${before === null ? '' : gapsText(before, basis, 'the period before')}`;
+  )}${asOfText(answer)}${sums}${old}${gapsText(now, basis, 'this period')}${before === null ? '' : gapsText(before, basis, 'the period before')}${warningsText(answer)}`;
 }
 
 function bridgeText(answer: CostBridge, at: number): string {
@@ -174,7 +177,7 @@ function bridgeText(answer: CostBridge, at: number): string {
   );
   const none = bridges.length === 0 ? 'Nothing was recorded in either period.\n' : '';
   const soFar = before.to === now.from ? '' : ': as many days so far';
-  return `${asOfText(answer)}${spanText(now)}, against ${spanText(before)}${soFar} (${basis})\n${runsText(answer, at)}\n${parts.join('\n')}${none}${gapsText(now, basis, 'this period')}${gapsText(before, basis, 'the period before')}`;
+  return `${asOfText(answer)}${spanText(now)}, against ${spanText(before)}${soFar} (${basis})\n${runsText(answer, at)}\n${parts.join('\n')}${none}${gapsText(now, basis, 'this period')}${gapsText(before, basis, 'the period before')}${warningsText(answer)}`;
 }
 
 function textOf(spend: Costs, groups: readonly string[]): string {
@@ -190,7 +193,7 @@ function textOf(spend: Costs, groups: readonly string[]): string {
   const unpriced = /[1-9]/.test(spend.unpricedQuantity)
     ? `, and ${shortAmount(spend.unpricedQuantity)} GPU-hours without a price`
     : '';
-  return `${table([...groups, 'cost', 'currency', 'GPU-hours', 'unpriced GPU-hours'], rows)}\n${namelessText(groups, rows)}Total (${spend.basis}): ${totalText(spend)}${unpriced}\n${inNone}${billsText(spend.bills)}${spend.warnings.map((warning) => `Warning: ${warning}\n`).join('')}`;
+  return `${table([...groups, 'cost', 'currency', 'GPU-hours', 'unpriced GPU-hours'], rows)}\n${namelessText(groups, rows)}Total (${spend.basis}): ${totalText(spend)}${unpriced}\n${inNone}${billsText(spend.bills)}${warningsText(spend)}`;
 }
 
 /** Amounts without an exchange rate to the requested currency are not in it, and are listed below it. */

@@ -7,11 +7,10 @@
  * left open, so that nobody takes such a sum for exact.
  */
 import { UNALLOCATED } from '../../core/cost/allocation.js';
+import type { Basis } from '../../core/cost/spend-query.js';
 import { DAY_MS, formatDay, formatInstant } from '../../core/time.js';
 import type { Queryable } from '../database.js';
-import type { CountingStore, StatedBill } from '../bill/counting.js';
 import { aboutOf } from '../bill/reconciliation.js';
-import type { Spend } from '../cost/spend.js';
 
 /** Accruals of one provider and currency that may be in a bill as well. */
 export interface Doubt {
@@ -33,14 +32,6 @@ export interface DoubtQuery {
   /** Null: all. */
   readonly teams: readonly string[] | null;
 }
-
-/** What was spent, with what should be known before the sums are relied on. */
-export type CostsAnswer = Spend & {
-  readonly warnings: readonly string[];
-  readonly pending: Pending;
-  /** With their states; none for another basis. */
-  readonly bills: readonly StatedBill[];
-};
 
 const ABOUT = aboutOf('v');
 
@@ -154,23 +145,22 @@ function sayUnsettled({ days, allocations, parked }: Pending): string[] {
   ];
 }
 
+/** What to know before sums are relied on, and the work that may still change them. */
+export interface Caveats {
+  readonly warnings: readonly string[];
+  readonly pending: Pending;
+}
+
 /** What is being worked on, for every basis. Only `actual` has metered usage beside bills. */
-export async function withWarnings(
-  { db, counting }: { readonly db: Queryable; readonly counting: CountingStore },
+export async function caveatsOf(
+  db: Queryable,
   organisation: string,
-  spend: Spend,
-  query: DoubtQuery,
+  query: DoubtQuery & { readonly basis: Basis },
   now: number,
-): Promise<CostsAnswer> {
+): Promise<Caveats> {
   const pending = await pendingWork(db, organisation, query, now);
-  const unsettled = sayUnsettled(pending);
-  if (spend.basis !== 'actual') return { ...spend, warnings: unsettled, pending, bills: [] };
-  return {
-    ...spend,
-    pending,
-    warnings: [...unsettled, ...(await doubtsOf(db, organisation, query)).map(sayDoubt)],
-    bills: await counting.bills(db, organisation, query, now),
-  };
+  const doubts = query.basis === 'actual' ? await doubtsOf(db, organisation, query) : [];
+  return { pending, warnings: [...sayUnsettled(pending), ...doubts.map(sayDoubt)] };
 }
 
 /** The doubts of so many days before an instant. */

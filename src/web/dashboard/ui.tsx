@@ -247,6 +247,17 @@ export function AsWritten({ children }: Children): JSX.Element {
   return text === null ? <span lang="en">{children}</span> : <>{text}</>;
 }
 
+/** What the server says to know before its sums are relied on. */
+export const Warnings = ({ lines }: { readonly lines: readonly string[] }): JSX.Element => (
+  <>
+    {lines.map((line) => (
+      <p class="warning" key={line}>
+        <AsWritten>{`${sentence(line)}.`}</AsWritten>
+      </p>
+    ))}
+  </>
+);
+
 /** What open bills state and meters stand for: in no figure beside it. */
 export const SetAside = ({
   amounts,

@@ -20,10 +20,11 @@ import { addDecimal, formatDecimal, ZERO, type Decimal } from '../../core/decima
 import { shareOf } from '../../core/report/breakdown.js';
 import { gpuHoursText } from '../../core/report/spend.js';
 import { EFFECTS } from '../../core/report/bridge.js';
+import type { Caveats } from '../../store/usage/doubts.js';
 import { Calling, type Caller } from '../caller.js';
 import { Endpoint, QueryInput } from '../endpoint.js';
 import { InjectParts, type WebParts } from '../parts.js';
-import { costQuery, lackingSchema, questionOf, shown, shownSchema } from './costs.js';
+import { costCaveats, costQuery, lackingSchema, questionOf, shown, shownSchema, warningsSchema } from './costs.js';
 
 const decimal = z.string().describe('Decimal string');
 const compare = z
@@ -98,6 +99,7 @@ const breakdownSchema = z
       .array(z.strictObject({ currency: z.string(), values: z.array(decimal.nullable()).readonly() }))
       .describe('The total of each day of the period before, from its first day'),
     anomalies: z.array(anomalySchema).describe('Unusual days of the requested teams, whatever the filters'),
+    warnings: warningsSchema,
     ...shownSchema,
   })
   .meta({
@@ -126,6 +128,7 @@ const breakdownSchema = z
         series: [{ name: { value: 'research' }, currency: 'USD', values: ['24.000000000'] }],
         daysBefore: [{ currency: 'USD', values: ['20.000000000'] }],
         anomalies: [],
+        warnings: [],
       },
     ],
   });
@@ -168,6 +171,7 @@ const bridgeSchema = z
         }),
       )
       .describe('A currency each'),
+    warnings: warningsSchema,
     ...shownSchema,
   })
   .meta({ id: 'CostBridge' });
@@ -209,9 +213,12 @@ const resourcesSchema = z
       }),
     ),
     more: z.int().describe('Resources that are not listed'),
+    warnings: warningsSchema,
     ...shownSchema,
   })
   .meta({ id: 'CostResources' });
+
+type Warned = Pick<Caveats, 'warnings'>;
 
 @Controller()
 export class CostBreakdownController {
@@ -227,16 +234,19 @@ export class CostBreakdownController {
   async breakdown(
     @Calling() caller: Caller,
     @QueryInput(breakdownQuery) query: z.infer<typeof breakdownQuery>,
-  ): Promise<CostBreakdown> {
+  ): Promise<CostBreakdown & Warned> {
     const { stores, clock } = this.parts;
     const { db, asOf } = await stores.reading.current();
-    const answer = await costBreakdown({ ...stores, db }, caller.principal.organisation, questionOf(caller, query), {
+    const question = questionOf(caller, query);
+    const answer = await costBreakdown({ ...stores, db }, caller.principal.organisation, question, {
       compares: query.compare === 'before',
       limit: query.limit,
       last: query.span,
       now: clock.now(),
     });
-    return { ...answer, ...shown(asOf) };
+    const days = { from: (answer.before ?? answer.now).from, to: answer.now.to };
+    const { warnings } = await costCaveats(this.parts, caller, { ...question, ...days }, query, db);
+    return { ...answer, warnings, ...shown(asOf) };
   }
 
   @Endpoint('GET /v1/costs/bridge', {
@@ -249,18 +259,15 @@ export class CostBreakdownController {
   async bridge(
     @Calling() caller: Caller,
     @QueryInput(bridgeQuery) query: z.infer<typeof bridgeQuery>,
-  ): Promise<CostBridge> {
+  ): Promise<CostBridge & Warned> {
     const { stores, clock } = this.parts;
     const { db, asOf } = await stores.reading.current();
     const { organisation } = caller.principal;
-    const answer = await costBridge(
-      { ...stores, db },
-      organisation,
-      questionOf(caller, query),
-      query.span,
-      clock.now(),
-    );
-    return { ...answer, ...shown(asOf) };
+    const question = questionOf(caller, query);
+    const answer = await costBridge({ ...stores, db }, organisation, question, query.span, clock.now());
+    const days = { from: answer.before.from, to: answer.now.to };
+    const { warnings } = await costCaveats(this.parts, caller, { ...question, ...days }, query, db);
+    return { ...answer, warnings, ...shown(asOf) };
   }
 
   @Endpoint('GET /v1/costs/resources', {
@@ -296,6 +303,7 @@ export class CostBreakdownController {
           gpuHours: parts === null ? null : gpuHoursText(parts),
         })),
       more: Math.max(0, all.length - query.limit),
+      warnings: (await costCaveats(this.parts, caller, { ...question, ...when }, query, db)).warnings,
       ...shown(asOf),
     };
   }

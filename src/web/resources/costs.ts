@@ -2,8 +2,10 @@
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { BILL_STATES } from '../../core/bill/counting.js';
+import type { StatedBill } from '../../store/bill/counting.js';
+import type { Spend } from '../../store/cost/spend.js';
 import type { Queryable } from '../../store/database.js';
-import { withWarnings, type CostsAnswer } from '../../store/usage/doubts.js';
+import { caveatsOf, type Caveats } from '../../store/usage/doubts.js';
 import {
   BASES,
   flagOf,
@@ -98,6 +100,35 @@ export const shownSchema = {
 export const shown = (asOf: Date | null): { readonly asOf?: string } =>
   asOf === null ? {} : { asOf: asOf.toISOString() };
 
+/** What a sum carries that may change yet, or count twice, or be of something else than was meant. */
+export const warningsSchema = z
+  .array(z.string())
+  .readonly()
+  .describe('Know these before you rely on the sums: what is still being priced, or may be counted twice');
+
+/** The same of every answer about costs. @param question its days: those of the answer, if the query names none */
+export async function costCaveats(
+  { stores, clock }: WebParts,
+  { principal }: Caller,
+  question: SpendQuery,
+  query: CostQuery,
+  db: Queryable,
+): Promise<Caveats> {
+  const { organisation } = principal;
+  const now = clock.now();
+  const caveats = await caveatsOf(db, organisation, question, now);
+  const [start = now, end = now] = [question.from, question.to].map((day) => (day === null ? now : Date.parse(day)));
+  const asked = texts(query['team']) ?? [];
+  const teams = asked.length === 0 ? [] : await stores.organisations.teams(db, organisation);
+  const aboutAsked = await aboutTeams(
+    asked,
+    teams.filter(({ id }) => sees(principal, id)),
+    async (team) => team === UNALLOCATED || stores.organisations.hasCosts(db, organisation, team),
+  );
+  const warnings = [...aboutHours(question.zone, { start, end }), ...aboutAsked, ...caveats.warnings];
+  return { ...caveats, warnings };
+}
+
 /** Amounts, a currency each. */
 const amounts = z.array(z.strictObject({ currency: z.string(), cost: decimal })).readonly();
 
@@ -186,9 +217,7 @@ const answerSchema = z
     totals: z.array(z.strictObject({ currency: z.string(), cost: decimal })),
     unpricedQuantity: decimal,
     lacking: lackingSchema,
-    warnings: z
-      .array(z.string())
-      .describe('Know these before you rely on the sums: what is still being priced, or may be counted twice'),
+    warnings: warningsSchema,
     pending: z
       .strictObject({
         days: z.int().describe('Days of teams in this period in which something still has to be priced or summed'),
@@ -203,6 +232,9 @@ const answerSchema = z
   })
   .meta({ id: 'Costs' });
 
+/** `answerSchema`, with rows that nobody changes. */
+type CostsAnswer = Spend & Caveats & { readonly bills: readonly StatedBill[]; readonly asOf?: string };
+
 @Controller()
 export class CostsController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
@@ -216,42 +248,18 @@ export class CostsController {
   async costs(
     @Calling() caller: Caller,
     @QueryInput(querySchema) query: z.infer<typeof querySchema>,
-  ): Promise<CostsAnswer & { readonly asOf?: string }> {
-    const { stores } = this.parts;
-    const { principal } = caller;
-    const spendQuery = questionOf(caller, query);
+  ): Promise<CostsAnswer> {
+    const { stores, clock } = this.parts;
+    const { organisation } = caller.principal;
+    const question = questionOf(caller, query);
     const { db, asOf } = await stores.reading.current();
-    const fx = await stores.prices.fx(db, principal.organisation);
-    const spend = await stores.spend.spend(principal.organisation, spendQuery, fx, db);
-    const { counting } = stores;
-    const answer = await withWarnings(
-      { db, counting },
-      principal.organisation,
-      spend,
-      spendQuery,
-      this.parts.clock.now(),
-    );
-    const now = this.parts.clock.now();
-    const [start, end] = [spendQuery.from, spendQuery.to].map((day) => (day === null ? now : Date.parse(day)));
-    const warnings = [
-      ...aboutHours(spendQuery.zone, { start: start ?? now, end: end ?? now }),
-      ...(await this.aboutAsked(caller, query, db)),
-      ...answer.warnings,
-    ];
+    const fx = await stores.prices.fx(db, organisation);
+    const spend = await stores.spend.spend(organisation, question, fx, db);
+    const { pending, warnings } = await costCaveats(this.parts, caller, question, query, db);
+    const bills = spend.basis === 'actual' ? await stores.counting.bills(db, organisation, question, clock.now()) : [];
+    const answer = { ...spend, pending, bills };
     if (asOf === null) return { ...answer, warnings };
     const said = `a read replica answered, and it lags behind: what was committed after ${asOf.toISOString()} is not included`;
     return { ...answer, warnings: [said, ...warnings], ...shown(asOf) };
-  }
-
-  private async aboutAsked({ principal }: Caller, query: CostQuery, db: Queryable): Promise<string[]> {
-    const { organisations } = this.parts.stores;
-    const asked = texts(query['team']) ?? [];
-    if (asked.length === 0) return [];
-    const teams = await organisations.teams(db, principal.organisation);
-    return aboutTeams(
-      asked,
-      teams.filter(({ id }) => sees(principal, id)),
-      async (team) => team === UNALLOCATED || organisations.hasCosts(db, principal.organisation, team),
-    );
   }
 }

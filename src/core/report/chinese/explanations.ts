@@ -116,4 +116,20 @@ export const EXPLANATIONS: Readonly<Record<string, string>> = {
   'GPU utilisation, every minute measured': 'GPU 利用率，每分钟测量',
   'days of {0} begin within an hour of UTC, and usage is kept by whole hours: that whole hour counts for the day in which it begins':
     '{0} 的日期在 UTC 的整点之间开始，而用量按整小时保存：该小时整个计入其开始时所在的日期',
+
+  // What sums of costs carry.
+  '{0} day(s) of teams are being priced or summed: these sums are not what they will be':
+    '{0} 个团队日正在定价或汇总：这些合计还会变化',
+  'usage or shared costs are being given to teams: these sums are not what they will be':
+    '正在把用量或共享成本分配给团队：这些合计还会变化',
+  '{0} of that wait because of an error: bursar doctor says which':
+    '其中 {0} 项因错误而等待：bursar doctor 会说明是哪些',
+  '{0} of metered usage of {1} from {2} to {3} may be counted twice: bills of several accounts ({4}) cover its hours, and it cannot be told which has them':
+    '{1} 在 {2} 至 {3} 的计量用量中有 {0} 可能被重复计入：多个账户（{4}）的账单覆盖其时段，无法判断属于哪一个',
+  'there is no team {0}, and no cost was ever allocated to it: its sum is not zero, it is not known':
+    '没有团队 {0}，也从未有成本分配给它：其合计不是零，而是未知',
+  'there is no team {0}, and no cost was ever allocated to it: its sum is not zero, it is not known (did you mean {1}?)':
+    '没有团队 {0}，也从未有成本分配给它：其合计不是零，而是未知（是否指 {1}？）',
+  'the sums have only what {0} itself has: the teams below it ({1}) are not in them':
+    '合计只包含 {0} 自身的成本：其下级团队（{1}）不在其中',
 };

@@ -35,7 +35,7 @@ import { amountColumnIn, instantColumn } from '../columns.js';
 import { exhaustion, standing } from '../standing.js';
 import { DriverTable } from '../drivers.js';
 import { interval } from '../expected.js';
-import { code, day, instant, money, percent, sentence, within } from '../format.js';
+import { code, day, instant, money, percent, within } from '../format.js';
 import { joined, say } from '../language.js';
 import { useLoaded } from '../loading.js';
 import { Rich } from '../rich.js';
@@ -55,6 +55,7 @@ import {
   Unpriced,
   UnpricedUses,
   AsWritten,
+  Warnings,
 } from '../ui.js';
 
 const MOST_STEPS = 3;
@@ -217,11 +218,7 @@ function Figures({ answer: { budget, evaluated } }: { readonly answer: Answer })
         )}
       </dl>
       <Lacking state={evaluated.state} />
-      {evaluated.warnings.map((one) => (
-        <p class="warning">
-          <AsWritten>{`${sentence(one)}.`}</AsWritten>
-        </p>
-      ))}
+      <Warnings lines={evaluated.warnings} />
       <p class="note">{say('budget.evaluated', { at: instant(evaluated.weighedAt) })}</p>
     </>
   );

@@ -23,7 +23,7 @@ import type { Series } from '../picture-plot.js';
 import { Rich } from '../rich.js';
 import { link, place } from '../router.js';
 import { Table, type Column } from '../table.js';
-import { Amount, Card, Empty, Figure, Page, Show } from '../ui.js';
+import { Amount, Card, Empty, Figure, Page, Show, Warnings } from '../ui.js';
 import { DAY_MS, runningDay } from '../../../core/time.js';
 
 export function Costs(): JSX.Element {
@@ -89,6 +89,7 @@ function Answer({
       {answer.asOf === undefined ? null : (
         <div class="warning">{say('gaps.as-of', { time: instant(answer.asOf) })}</div>
       )}
+      <Warnings lines={answer.warnings} />
       <Gaps span={answer.now} name={say('gaps.now')} />
       {answer.before === null ? null : <Gaps span={answer.before} name={say('gaps.before')} />}
     </>
