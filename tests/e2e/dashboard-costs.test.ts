@@ -242,6 +242,23 @@ describeWith('chromium', 'the cost explorer', async (file) => {
     expect(faults).toEqual([]);
   });
 
+  it.each([
+    [
+      'en-US',
+      'There is no team nobody, and no cost was ever allocated to it',
+      'Days of Asia/Kolkata begin within an hour',
+    ],
+    ['zh-CN', '没有团队 nobody，也从未有成本分配给它', 'Asia/Kolkata 的日期在 UTC 的整点之间开始'],
+  ])('says in %s what to know before its sums are relied on', async (locale, ofTeam, ofZone) => {
+    const { page, open } = await visit({ key: w.admin, locale });
+    await open('costs?team=nobody&zone=Asia/Kolkata');
+    for (const sentence of [ofTeam, ofZone]) await page.getByText(sentence).waitFor();
+    await open('costs?team=lab');
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    await page.locator('.figures').first().waitFor();
+    expect(await page.getByText(ofZone).count()).toBe(0);
+  });
+
   it('filters by what there is, and saves the question', async () => {
     const { page, open, faults } = await admin();
     await open('costs?span=month');
