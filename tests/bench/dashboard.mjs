@@ -51,6 +51,7 @@ const QUESTIONS = [
   'costs/breakdown?zone=Europe/Berlin',
   'costs/breakdown?zone=Asia/Shanghai&group-by=sku',
   'costs/breakdown?zone=America/Los_Angeles',
+  'costs/breakdown?zone=America/Denver',
   'costs/bridge',
   'costs/resources?span=7&team=team-0007&sku=p5.48xlarge',
 ];
@@ -126,6 +127,8 @@ async function seed(bursar, call) {
   log('the line works');
   await runner.drain();
   log('days are summed');
+  // Nobody is there; somebody has asked.
+  await call('GET', '/v1/costs?zone=America/Los_Angeles');
   await new SumSchedule(stores).enqueueDue();
   await runner.drain();
   // Today goes on: it has changed since it was summed.

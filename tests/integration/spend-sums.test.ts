@@ -246,6 +246,24 @@ describe('a sum while others write', async () => {
   });
 });
 
+it('of a zone that is asked for is made for all days, and read', async () => {
+  const bursar = await world();
+  const { db, stores } = bursar;
+  const answer = (): Promise<unknown> =>
+    bursar.spend({ ...RANGE, groupBy: 'team', zone: 'America/Los_Angeles', basis: 'actual' });
+  const plain = await answer();
+  await stores.spendSums.noteZone(db, 'default', 'America/Los_Angeles', NOW);
+  expect(await stores.spendSums.stale(db)).toMatchObject([
+    { days: expect.arrayContaining(['2026-10-05']) as string[] },
+  ]);
+  await sum(bursar);
+  expect(await stores.spendSums.stale(db)).toEqual([]);
+  expect(await answer()).toEqual(plain);
+  expect(await withoutSums(bursar, answer)).toEqual(plain);
+  await db.query(`update spend_local set actual = actual + 1 where zone = 'America/Los_Angeles'`);
+  expect(await answer()).not.toEqual(plain);
+});
+
 describe('a week of days that are not alike', async () => {
   const bursar = await testBursar({ now: NOW });
   const { db } = bursar;

@@ -1,7 +1,7 @@
 /**
  * Sums of the days of `cost_day` that questions about all teams read: of each team by week (`spend_week`), of all teams
  * together by day and by hour (`spend_day`, `spend_hour`), and of each team by the parts of a UTC day that lie on one
- * day of a zone, in the zones of teams (`spend_local`; `spend_zone` names them). With a thousand teams a month is sixty
+ * day of a zone, in the zones of teams and of those who ask (`spend_local`; `spend_zone` names them). With a thousand teams a month is sixty
  * thousand rows of `cost_day`, and some hundred of all teams together.
  *
  * The invariant: a day that has no row in `spend_stale` has its sums in all of these tables; triggers note each change
@@ -9,7 +9,7 @@
  * (local-days.ts), so an answer never waits for a sum, and is never of another state than `cost_day`. On a Citus
  * cluster there are no triggers, and no sums.
  */
-import { formatDay, parseDay } from '../../core/time.js';
+import { formatDay, formatInstant, parseDay } from '../../core/time.js';
 import type { Queryable, Transaction } from '../database.js';
 import { waitForLock } from '../locks.js';
 
@@ -86,9 +86,13 @@ from line l, unnest($3::text[]) as z(zone) group by 3, 4, 5, 6, 7`;
 
 /** A company has a few; each costs as much as the days themselves. */
 const MOST_ZONES = 8;
+/** Zones of readers where no team is. Whoever asks for one zone after another has no days summed by it. */
+const MOST_ASKED = 4;
+const UTC = `('UTC', 'Etc/UTC')`;
 const ZONES = `
-select zone from team where organisation = $1 and zone not in ('UTC', 'Etc/UTC')
-group by zone order by count(*) desc, zone limit ${MOST_ZONES}`;
+(select zone from team where organisation = $1 and zone not in ${UTC}
+ group by zone order by count(*) desc, zone limit ${MOST_ZONES})
+union select zone from spend_zone_asked where organisation = $1`;
 
 const REPLACE_WEEK = [
   `delete from spend_week where organisation = $1 and week = $2::date`,
@@ -96,6 +100,14 @@ const REPLACE_WEEK = [
    select $1, $2::date, l.team, l.dimension, l.currency, l.shared_from, ${ALIKE}, ${SUMS}
    from cost_day l where ${OF_TEAMS} and l.day >= $2::date and l.day < $2::date + 7 group by 3, 4, 5, 6, 7`,
 ];
+
+const NOTE_ZONE = `
+insert into spend_zone_asked (organisation, zone, asked_at)
+select $1, $2, $3 where $2 not in ${UTC}
+  and not exists (select 1 from team t where t.organisation = $1 and t.zone = $2)
+  and (select count(*) from spend_zone_asked a where a.organisation = $1 and a.zone <> $2) < ${MOST_ASKED}
+on conflict (organisation, zone) do update set asked_at = excluded.asked_at
+  where spend_zone_asked.asked_at < excluded.asked_at - interval '1 day'`;
 
 /** Whether each change is noted: all four triggers are there. */
 const IS_NOTED = `(select count(*) = 4 from pg_trigger 
@@ -113,11 +125,16 @@ export class SpendSumStore {
          select organisation, day from spend_stale
          union all
          select d.organisation, d.day from (select distinct organisation, day from spend_day) d,
-           lateral (${ZONES.replace('$1', 'd.organisation')}) t
+           lateral (${ZONES.replaceAll('$1', 'd.organisation')}) t
          where not exists (
            select 1 from spend_zone z where z.organisation = d.organisation and z.day = d.day and z.zone = t.zone)
        ) s where ${IS_NOTED} group by 1 order by 1`,
     );
+  }
+
+  /** Somebody asks for the days of all teams in a zone: from then on, and until nobody has for a while, it is summed. */
+  async noteZone(db: Queryable, organisation: string, zone: string, now: number): Promise<void> {
+    await db.query(NOTE_ZONE, [organisation, zone, formatInstant(now)]);
   }
 
   /**

@@ -1,6 +1,6 @@
 /**
  * Deletes rows past their retention that nothing needs any more (docs/reference/retention.md): finished work, imports
- * that left nothing, and rows that could not be read. Work that is enqueued again starts a new row. The row of finished
+ * that left nothing, rows that could not be read, and zones that nobody asks for. Work that is enqueued again starts a new row. The row of finished
  * work says only that nothing is to do, and so does its absence. The rows of two stages stay, because other code reads
  * from them which teams exist and when a connection was asked.
  */
@@ -9,6 +9,7 @@ import type { Queryable } from '../statements.js';
 
 const WORK_DAYS = 90;
 const IMPORT_DAYS = 400;
+const ZONE_DAYS = 30;
 
 /** Number of imports that are deleted at once. */
 const IMPORTS = 10_000;
@@ -18,7 +19,7 @@ const KEPT_STAGES = ['recommendation.make', 'fleet.collect'];
 
 export class TidyingStore {
   /** @returns how many rows went, by table */
-  async tidy(db: Queryable, now: number): Promise<Readonly<Record<'work' | 'reject' | 'import', number>>> {
+  async tidy(db: Queryable, now: number): Promise<Readonly<Record<'work' | 'reject' | 'import' | 'zone', number>>> {
     const before = (days: number): string => formatInstant(now - days * DAY_MS);
     const gone = async (sql: string, parameters: readonly unknown[]): Promise<number> => {
       const [row] = await db.query<{ gone: number }>(
@@ -37,6 +38,7 @@ export class TidyingStore {
         [before(IMPORT_DAYS)],
       ),
       import: await this.tidyImports(db, before(IMPORT_DAYS)),
+      zone: await gone(`delete from spend_zone_asked where asked_at < $1`, [before(ZONE_DAYS)]),
     };
   }
 

@@ -24,7 +24,7 @@ import type { Caveats } from '../../store/usage/doubts.js';
 import { Calling, type Caller } from '../caller.js';
 import { Endpoint, QueryInput } from '../endpoint.js';
 import { InjectParts, type WebParts } from '../parts.js';
-import { costCaveats, costQuery, lackingSchema, questionOf, shown, shownSchema, warningsSchema } from './costs.js';
+import { asked, costQuery, lackingSchema, shown, shownSchema, warningsSchema } from './costs.js';
 
 const decimal = z.string().describe('Decimal string');
 const compare = z
@@ -236,16 +236,14 @@ export class CostBreakdownController {
     @QueryInput(breakdownQuery) query: z.infer<typeof breakdownQuery>,
   ): Promise<CostBreakdown & Warned> {
     const { stores, clock } = this.parts;
-    const { db, asOf } = await stores.reading.current();
-    const question = questionOf(caller, query);
-    const answer = await costBreakdown({ ...stores, db }, caller.principal.organisation, question, {
+    const { db, asOf, organisation, question, caveats } = await asked(this.parts, caller, query);
+    const answer = await costBreakdown({ ...stores, db }, organisation, question, {
       compares: query.compare === 'before',
       limit: query.limit,
       last: query.span,
       now: clock.now(),
     });
-    const days = { from: (answer.before ?? answer.now).from, to: answer.now.to };
-    const { warnings } = await costCaveats(this.parts, caller, { ...question, ...days }, query, db);
+    const { warnings } = await caveats({ from: (answer.before ?? answer.now).from, to: answer.now.to });
     return { ...answer, warnings, ...shown(asOf) };
   }
 
@@ -261,12 +259,9 @@ export class CostBreakdownController {
     @QueryInput(bridgeQuery) query: z.infer<typeof bridgeQuery>,
   ): Promise<CostBridge & Warned> {
     const { stores, clock } = this.parts;
-    const { db, asOf } = await stores.reading.current();
-    const { organisation } = caller.principal;
-    const question = questionOf(caller, query);
+    const { db, asOf, organisation, question, caveats } = await asked(this.parts, caller, query);
     const answer = await costBridge({ ...stores, db }, organisation, question, query.span, clock.now());
-    const days = { from: answer.before.from, to: answer.now.to };
-    const { warnings } = await costCaveats(this.parts, caller, { ...question, ...days }, query, db);
+    const { warnings } = await caveats({ from: answer.before.from, to: answer.now.to });
     return { ...answer, warnings, ...shown(asOf) };
   }
 
@@ -282,9 +277,7 @@ export class CostBreakdownController {
     @QueryInput(resourcesQuery) query: z.infer<typeof resourcesQuery>,
   ): Promise<z.infer<typeof resourcesSchema>> {
     const { stores, clock } = this.parts;
-    const { organisation } = caller.principal;
-    const question = questionOf(caller, query);
-    const { db, asOf } = await stores.reading.current();
+    const { db, asOf, organisation, question, caveats } = await asked(this.parts, caller, query);
     const when = await spanAsked({ ...stores, db }, organisation, question, query.span, clock.now());
     const all = await stores.resourceCosts.costs(db, organisation, { ...question, ...when });
     const totals = new Map<string, Decimal>();
@@ -303,7 +296,7 @@ export class CostBreakdownController {
           gpuHours: parts === null ? null : gpuHoursText(parts),
         })),
       more: Math.max(0, all.length - query.limit),
-      warnings: (await costCaveats(this.parts, caller, { ...question, ...when }, query, db)).warnings,
+      warnings: (await caveats(when)).warnings,
       ...shown(asOf),
     };
   }

@@ -5,6 +5,7 @@ import { BILL_STATES } from '../../core/bill/counting.js';
 import type { StatedBill } from '../../store/bill/counting.js';
 import type { Spend } from '../../store/cost/spend.js';
 import type { Queryable } from '../../store/database.js';
+import type { Reading } from '../../store/reading.js';
 import { caveatsOf, type Caveats } from '../../store/usage/doubts.js';
 import {
   BASES,
@@ -15,6 +16,7 @@ import {
   type DimensionName,
   type SpendQuery,
 } from '../../core/cost/spend-query.js';
+import type { DaySpan } from '../../core/report/breakdown.js';
 import { aboutTeams } from '../../core/budget/asked-teams.js';
 import { UNALLOCATED } from '../../core/cost/allocation.js';
 import { aboutHours } from '../../core/cost/whole-hours.js';
@@ -68,7 +70,7 @@ const word = (one: unknown): string | null => (typeof one === 'string' ? one : n
  * The question in a query, limited to the teams that the caller may see. @throws Failure invalid naming every problem,
  * denied where it names another team
  */
-export function questionOf(caller: Caller, query: CostQuery): SpendQuery {
+function questionOf(caller: Caller, query: CostQuery): SpendQuery {
   const asked = texts(query['team']);
   asked?.forEach((team) => checkTeam(caller, team));
   return parseSpendQuery({
@@ -100,15 +102,39 @@ export const shownSchema = {
 export const shown = (asOf: Date | null): { readonly asOf?: string } =>
   asOf === null ? {} : { asOf: asOf.toISOString() };
 
+/** A question about costs, and where its answer is read. */
+interface Asked extends Reading {
+  readonly organisation: string;
+  readonly question: SpendQuery;
+  /** What to know before sums of some days are relied on; without days those of the question. */
+  caveats(days?: DaySpan): Promise<Caveats>;
+}
+
+/** Each answer about costs begins with this. @throws Failure as questionOf */
+export async function asked({ stores, clock }: WebParts, caller: Caller, query: CostQuery): Promise<Asked> {
+  const question = questionOf(caller, query);
+  const { organisation } = caller.principal;
+  const reading = await stores.reading.current();
+  // A replica answers also while the database itself is away.
+  if (question.teams === null)
+    await stores.spendSums.noteZone(stores.db, organisation, question.zone, clock.now()).catch(() => undefined);
+  return {
+    ...reading,
+    organisation,
+    question,
+    caveats: (days) => caveatsAbout({ stores, clock }, caller, { ...question, ...days }, query, reading.db),
+  };
+}
+
 /** What a sum carries that may change yet, or count twice, or be of something else than was meant. */
 export const warningsSchema = z
   .array(z.string())
   .readonly()
   .describe('Know these before you rely on the sums: what is still being priced, or may be counted twice');
 
-/** The same of every answer about costs. @param question its days: those of the answer, if the query names none */
-export async function costCaveats(
-  { stores, clock }: WebParts,
+/** The same of every answer about costs. */
+async function caveatsAbout(
+  { stores, clock }: Pick<WebParts, 'stores' | 'clock'>,
   { principal }: Caller,
   question: SpendQuery,
   query: CostQuery,
@@ -118,10 +144,10 @@ export async function costCaveats(
   const now = clock.now();
   const caveats = await caveatsOf(db, organisation, question, now);
   const [start = now, end = now] = [question.from, question.to].map((day) => (day === null ? now : Date.parse(day)));
-  const asked = texts(query['team']) ?? [];
-  const teams = asked.length === 0 ? [] : await stores.organisations.teams(db, organisation);
+  const named = texts(query['team']) ?? [];
+  const teams = named.length === 0 ? [] : await stores.organisations.teams(db, organisation);
   const aboutAsked = await aboutTeams(
-    asked,
+    named,
     teams.filter(({ id }) => sees(principal, id)),
     async (team) => team === UNALLOCATED || stores.organisations.hasCosts(db, organisation, team),
   );
@@ -250,12 +276,10 @@ export class CostsController {
     @QueryInput(querySchema) query: z.infer<typeof querySchema>,
   ): Promise<CostsAnswer> {
     const { stores, clock } = this.parts;
-    const { organisation } = caller.principal;
-    const question = questionOf(caller, query);
-    const { db, asOf } = await stores.reading.current();
+    const { db, asOf, organisation, question, caveats } = await asked(this.parts, caller, query);
     const fx = await stores.prices.fx(db, organisation);
     const spend = await stores.spend.spend(organisation, question, fx, db);
-    const { pending, warnings } = await costCaveats(this.parts, caller, question, query, db);
+    const { pending, warnings } = await caveats();
     const bills = spend.basis === 'actual' ? await stores.counting.bills(db, organisation, question, clock.now()) : [];
     const answer = { ...spend, pending, bills };
     if (asOf === null) return { ...answer, warnings };

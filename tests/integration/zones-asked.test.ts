@@ -1,0 +1,40 @@
+/** Zones in which the costs of all teams are asked for: which are noted to be summed beforehand, and for how long. */
+import { expect, it } from 'vitest';
+import { DAY_MS } from '../../src/core/time.js';
+import { NOW, testApi } from '../support/web.js';
+
+const api = await testApi();
+const noted = async (): Promise<string[]> =>
+  (await api.stores.db.query<{ zone: string }>(`select zone from spend_zone_asked order by zone`)).map(
+    ({ zone }) => zone,
+  );
+const ask = async (of: string, zone: string, key?: string): Promise<void> => {
+  const { status } = await api.call('GET', `/v1/costs${of}?zone=${zone}`, key === undefined ? {} : { key });
+  expect({ of, zone, status }).toEqual({ of, zone, status: 200 });
+};
+
+it('notes no zone that is UTC or a team has, and none for whom all teams are not', async () => {
+  const { stores, keyFor } = api;
+  const team = { id: 'red', name: 'Red', parent: null, zone: 'Europe/Berlin', currency: 'USD', assignedBy: null };
+  await stores.db.transaction((tx) => stores.organisations.saveTeam(tx, 'default', team));
+  for (const zone of ['UTC', 'Etc/UTC', 'Europe/Berlin']) await ask('', zone);
+  await ask('', 'Asia/Tokyo', await keyFor({ teams: ['red'] }));
+  await ask('', 'Asia/Tokyo&team=red');
+  expect(await noted()).toEqual([]);
+});
+
+it('notes four at most, whatever the question, until nobody has asked for thirty days', async () => {
+  const { stores } = api;
+  const first = { '': 'America/Los_Angeles', '/breakdown': 'Asia/Tokyo', '/bridge': 'Asia/Kolkata' };
+  for (const [of, zone] of Object.entries(first)) await ask(of, zone);
+  for (const zone of ['America/New_York', 'Asia/Seoul', 'Australia/Perth', 'Asia/Tokyo']) await ask('/resources', zone);
+  const all = ['America/Los_Angeles', 'America/New_York', 'Asia/Kolkata', 'Asia/Tokyo'];
+  expect(await noted()).toEqual(all);
+
+  await stores.spendSums.noteZone(stores.db, 'default', 'Asia/Tokyo', NOW + 20 * DAY_MS);
+  expect(await stores.tidying.tidy(stores.db, NOW + 29 * DAY_MS)).toMatchObject({ zone: 0 });
+  expect(await stores.tidying.tidy(stores.db, NOW + 31 * DAY_MS)).toMatchObject({ zone: 3 });
+  expect(await noted()).toEqual(['Asia/Tokyo']);
+  await ask('', 'Asia/Seoul');
+  expect(await noted()).toEqual(['Asia/Seoul', 'Asia/Tokyo']);
+});
