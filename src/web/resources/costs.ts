@@ -71,8 +71,8 @@ const word = (one: unknown): string | null => (typeof one === 'string' ? one : n
  * denied where it names another team
  */
 function questionOf(caller: Caller, query: CostQuery): SpendQuery {
-  const asked = texts(query['team']);
-  asked?.forEach((team) => checkTeam(caller, team));
+  const teams = texts(query['team']);
+  teams?.forEach((team) => checkTeam(caller, team));
   return parseSpendQuery({
     from: word(query['from']),
     to: word(query['to']),
@@ -80,7 +80,7 @@ function questionOf(caller: Caller, query: CostQuery): SpendQuery {
     basis: word(query['basis']),
     currency: word(query['currency']),
     zone: word(query['zone']),
-    teams: asked ?? caller.principal.teams,
+    teams: teams ?? caller.principal.teams,
     filters: Object.fromEntries(OF_DIMENSION.map((name) => [flagOf(name), texts(query[flagOf(name)])])),
   });
 }
