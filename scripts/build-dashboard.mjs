@@ -10,6 +10,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
+import { minify } from 'terser';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
 const SOURCE = path.join(ROOT, 'src/web/dashboard');
@@ -129,9 +130,19 @@ export async function buildDashboard(folder) {
   if (await isThere(folder, manifest, page)) return [];
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
-  const sizes = await Promise.all(files.map(({ name, contents }) => put(folder, name, contents)));
+  const sizes = await Promise.all(
+    files.map(async ({ name, contents }) =>
+      put(folder, name, name.endsWith('.js') ? await smaller(contents) : contents),
+    ),
+  );
   await writeFile(path.join(folder, 'manifest.json'), manifest);
   return sizes;
+}
+
+/** A module with the same exports: its own names are shorter, and what is left compresses better. */
+async function smaller(contents) {
+  const { code } = await minify(Buffer.from(contents).toString(), { module: true, ecma: 2020 });
+  return Buffer.from(code);
 }
 
 /** The names of the other files are hashes of what is in them; the manifest is written last. */

@@ -371,8 +371,9 @@ describeWith('chromium', 'the settings', async (file) => {
     await page.getByRole('region', { name: 'entered' }).waitFor();
     await open('settings/rules');
     await page.getByRole('button', { name: 'Edit 1' }).click();
+    // Saving gives all history other teams: Enter shows what it would change.
     await page.getByLabel('Team', { exact: true }).first().press('Enter');
-    await page.getByText('All history is allocated again.').waitFor();
+    await page.getByText('No team would have more or less.').waitFor();
     await open('settings/mutes');
     await page.getByLabel('Until').fill('2026-11-25T09:30');
     await enterIn('Reason', 'by Enter');
@@ -396,12 +397,74 @@ describeWith('chromium', 'the settings', async (file) => {
     expect(sent).toEqual([
       ...Array<string>(2).fill('PUT /v1/teams/vision'),
       'PUT /v1/teams/entered',
-      'PUT /v1/rules',
+      'POST /v1/rules/preview',
       'POST /v1/alert-mutes',
       'POST /v1/keys',
       'PUT /v1/policies/entered',
     ]);
     // The browser notes that no team had the new id.
     expect(faults.filter((fault) => !fault.includes('404'))).toEqual([]);
+  });
+
+  it('send nothing of what is half typed, and once what Enter is held for', async () => {
+    const { page, open, faults } = await admin();
+    const sent: string[] = [];
+    page.on('request', (request) => {
+      if (request.method() !== 'GET') sent.push(`${request.method()} ${new URL(request.url()).pathname}`);
+    });
+    await open('settings/keys');
+    await page.getByLabel('Usage:write', { exact: false }).check();
+    await page.getByLabel('Name', { exact: true }).fill('half');
+    // A date without its time.
+    await page.getByLabel('Expires at').focus();
+    await page.keyboard.type('12312026');
+    await page.keyboard.press('Enter');
+    await w.call('PUT', '/v1/limits', { gpusPerAction: 8 });
+    await open('settings/limits');
+    await page.getByLabel('GPUs per action').focus();
+    await page.keyboard.press('End');
+    await page.keyboard.type('e');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await open('settings/mutes');
+    await page.getByLabel('Until').fill('2026-11-25T09:30');
+    await page.getByLabel('Reason').fill('held');
+    await page.keyboard.down('Enter');
+    for (let n = 0; n < 5; n++) await page.keyboard.down('Enter');
+    await page.getByRole('row', { name: /held/ }).waitFor();
+    await page.keyboard.down('Enter');
+    await page.keyboard.up('Enter');
+    expect(sent).toEqual(['POST /v1/alert-mutes']);
+    expect(await w.call('GET', '/v1/limits')).toMatchObject({ document: { gpusPerAction: 8 } });
+    expect(faults).toEqual([]);
+  });
+
+  it('come back half filled, and are not shown for what is not there', async () => {
+    const { page, open } = await admin();
+    await open('settings/mutes');
+    await page.getByLabel('Reason').fill('not yet sent');
+    await open('settings/keys');
+    await page.getByLabel('Name', { exact: true }).fill('not yet made');
+    await open('settings/mutes');
+    expect(await page.getByLabel('Reason').inputValue()).toBe('not yet sent');
+    await open('settings/keys');
+    expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('not yet made');
+    for (const place of ['teams', 'budgets', 'roles']) {
+      await open(`settings/${place}?one=ghost`);
+      await page.getByText('Not there', { exact: false }).waitFor();
+      expect(await page.getByRole('button', { name: /Save|Remove/ }).count()).toBe(0);
+    }
+  });
+
+  it('and the search take an Enter that ends a word of an input method for no Enter', async () => {
+    const { page, open } = await admin();
+    await open('costs');
+    const field = page.getByRole('combobox', { name: 'Search' });
+    await field.fill('lab');
+    await page.getByRole('option').first().waitFor();
+    const before = page.url();
+    await field.dispatchEvent('keydown', { key: 'Enter', isComposing: true });
+    expect([page.url(), await field.inputValue()]).toEqual([before, 'lab']);
+    await field.press('Enter');
+    await expect.poll(() => page.url()).not.toBe(before);
   });
 });

@@ -4,15 +4,12 @@
  * Nothing is put into a database; what they read is compared with what the API says.
  */
 import { createHmac } from 'node:crypto';
-import path from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
-import { buildDashboard } from '../../scripts/build-dashboard.mjs';
 import type { Report } from '../../src/core/report/report.js';
 import { axe, browserFor, quiet, type Visit } from '../support/browser.js';
 import { Pdf } from '../support/pdf.js';
 import { home } from '../support/processes.js';
 import { describeWith } from '../support/programs.js';
-import { ROOT } from '../support/source.js';
 import { slackServer, type SlackPost } from '../support/slack-server.js';
 
 const HOUR_MS = 3_600_000;
@@ -34,8 +31,6 @@ describeWith('chromium', 'from an empty folder', async (file) => {
   const slack = await slackServer({ now: () => Date.now() });
   let [address, admin] = ['', ''];
   beforeAll(async () => {
-    // What the tests' own build leaves out.
-    await buildDashboard(path.join(ROOT, 'dist/src/web/dashboard'));
     const serving = place.start(['serve'], {
       ...slack.settings(),
       BURSAR_SLACK_SIGNING_SECRET: SECRET,

@@ -1,15 +1,13 @@
 /**
  * The dashboard over a real database, with the line at work behind it, a cloud in memory, and a month of usage that can
  * be reckoned by hand.
- * The dashboard is built from its sources into a folder of the test.
+ * The dashboard is the one that the run has built.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll } from 'vitest';
-import { buildDashboard, type BuiltFile } from '../../scripts/build-dashboard.mjs';
 import type { Policy } from '../../src/core/policy/policy.js';
 import type { ChannelConnection, Notification } from '../../src/core/alert/channel.js';
 import { loadParts } from '../../src/parts.js';
@@ -24,6 +22,7 @@ import { WebModule } from '../../src/web/web.module.js';
 import { Script } from './acting.js';
 import { instancePrice, testBursar, type TestBursar } from './bursar.js';
 import { instance, MemoryCloud } from './memory-cloud.js';
+import { ROOT } from './source.js';
 
 /** A Wednesday at noon: November is 17 whole days old. */
 export const NOW = Date.UTC(2026, 10, 18, 12);
@@ -34,18 +33,23 @@ export interface DashboardWorld extends TestBursar {
   readonly script: Script;
   /** What the channel `webhook` was given. */
   readonly told: readonly Notification[];
-  readonly built: readonly BuiltFile[];
+  readonly builtBytes: number;
   readonly address: string;
   readonly admin: string;
   keyFor(request: Partial<KeyRequest>): Promise<string>;
   call<T = Record<string, unknown>>(method: string, path: string, body?: unknown): Promise<T>;
 }
 
-/** Builds the dashboard once; the folder is gone after the file. */
-async function builtDashboard(): Promise<{ readonly folder: URL; readonly files: readonly BuiltFile[] }> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'bursar-dashboard-'));
-  afterAll(() => rm(folder, { recursive: true, force: true }));
-  return { folder: pathToFileURL(`${folder}/built/`), files: await buildDashboard(path.join(folder, 'built')) };
+/** The run's own build of it (global-setup.ts). */
+const BUILT = path.join(ROOT, 'dist/src/web/dashboard');
+
+/** Bytes of all its files together, as a browser loads them. */
+async function builtBytes(): Promise<number> {
+  const names = (await readdir(BUILT)).filter((name) => name.endsWith('.br'));
+  return (await Promise.all(names.map(async (name) => (await stat(path.join(BUILT, name))).size))).reduce(
+    (sum, size) => sum + size,
+    0,
+  );
 }
 
 /** Served before the tests of the file or block, with data in it; the object is filled by then. */
@@ -53,7 +57,7 @@ export async function dashboardWorld(
   signIn: SignInSettings = { publicUrl: null, oidc: null },
   { isEmpty = false, reports }: { readonly isEmpty?: boolean; readonly reports?: ReportRenderers } = {},
 ): Promise<DashboardWorld> {
-  const [cloud, script, { folder, files }] = [new MemoryCloud(), new Script(), await builtDashboard()];
+  const [cloud, script] = [new MemoryCloud(), new Script()];
   const policies = [
     ...(await loadParts<Policy>('policies', 'policy', () => [])),
     script.policy('scripted', false) as Policy,
@@ -71,7 +75,7 @@ export async function dashboardWorld(
     cloud,
     script,
     told,
-    built: files,
+    builtBytes: await builtBytes(),
     keyFor: keyMaker(bursar),
     address: '',
     admin: '',
@@ -90,7 +94,7 @@ export async function dashboardWorld(
         policies,
         plotter,
         signIn,
-        dashboard: folder,
+        dashboard: pathToFileURL(`${BUILT}/`),
         ...(reports === undefined ? {} : { reports }),
       }),
       { logger: false },

@@ -84,6 +84,7 @@ async function build(): Promise<void> {
       process.stderr.write(`The build reports errors; the tests run on what it wrote:\n${error.stdout}`);
     },
   );
+  await promisify(execFile)(process.execPath, ['scripts/build-dashboard.mjs'], { cwd: ROOT });
 }
 
 async function startPostgres(folder: string, stops: (() => Promise<unknown>)[]): Promise<string> {

@@ -14,6 +14,9 @@ interface Kept {
   readonly values: unknown;
 }
 
+/** What a form begins from that makes something. */
+export const NOTHING = {};
+
 const drafts = new Map<string, Kept>();
 
 window.addEventListener('beforeunload', (event) => {

@@ -144,6 +144,8 @@ function useFinding(names: PageNames, onOpened: () => void): Finding {
     if (isAwaited.current && first !== undefined) open(first);
   }, [items]);
   const onKeyDown = (event: KeyboardEvent): void => {
+    // Enter ends a word of an input method.
+    if (event.isComposing) return;
     const { key } = event;
     const all = items ?? [];
     const chosen = all[Math.max(at, 0)];

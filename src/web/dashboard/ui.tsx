@@ -303,16 +303,27 @@ export const Badge = ({ tone = 'plain', children }: Children & { readonly tone?:
   <span class={`badge ${tone}`}>{children}</span>
 );
 
-/** A form. Enter in one of its fields sends it, as its button does: the `Act` in it that has no `onAct`. */
+/**
+ * A form. Enter in one of its fields sends it, as its button does: the `Act` in it that has no `onAct`. A key that is
+ * held sends it once. What is half typed, a date without its time, has no value: it is not sent as if nothing stood
+ * there. What else is wrong the server says.
+ */
 export const Form = ({
   onSend,
   ...rest
 }: JSX.IntrinsicElements['form'] & { readonly onSend: () => void }): JSX.Element => (
   <form
     {...rest}
+    noValidate
+    onKeyDown={(event) =>
+      event.repeat && event.key === 'Enter' && !(event.target instanceof HTMLTextAreaElement) && event.preventDefault()
+    }
     onSubmit={(event) => {
       event.preventDefault();
-      onSend();
+      const fields = [...event.currentTarget.elements] as HTMLInputElement[];
+      const half = fields.find(({ validity }) => validity?.badInput);
+      if (half === undefined) onSend();
+      else half.reportValidity();
     }}
   />
 );

@@ -125,7 +125,7 @@ function Send({ onDone }: { readonly onDone: () => void }): JSX.Element {
   });
   return (
     <Card title={say('imports.file')}>
-      <Form noValidate onSend={run}>
+      <Form onSend={run}>
         <SettingFields settings={settings} onSet={(change) => set({ ...settings, ...change })} chosen={chosen} />
         <Act tone="primary" refused={refusal('usage:write', true)} isBusy={isBusy}>
           {say('imports.do')}

@@ -85,7 +85,7 @@ export function Document({ found, kind, catalogue, again }: Props): JSX.Element 
     <>
       <Kind found={found} kind={kind} catalogue={catalogue} again={again} />
       <DraftNotes draft={draft} />
-      <Form noValidate class="columns" onSend={apply.run}>
+      <Form class="columns" onSend={apply.run}>
         <Card title={say('policies.whom')}>
           <Whom written={written} isNew={found === null} onSet={set} />
         </Card>

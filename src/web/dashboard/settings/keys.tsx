@@ -5,6 +5,7 @@ import type { Schema } from '../answers.js';
 import { list, refusal, send } from '../api.js';
 import { Ask } from '../ask.js';
 import { inWords } from '../field-words.js';
+import { NOTHING, useDraft } from '../drafts.js';
 import { focusOn } from '../focus.js';
 import { Fields, tidy } from '../form.js';
 import { say } from '../language.js';
@@ -121,15 +122,15 @@ function Revoking({
 }
 
 function NewKey({ schema, onMade }: { readonly schema: Schema; readonly onMade: (key: Made) => void }): JSX.Element {
-  const [values, setValues] = useState<Values>({});
+  const draft = useDraft<Values>('key', NOTHING);
   const { isBusy, trouble, run } = useTask(async () => {
-    onMade(await send<Made>('POST', '/v1/keys', tidy(values)));
-    setValues({});
+    onMade(await send<Made>('POST', '/v1/keys', tidy(draft.values)));
+    draft.drop();
   });
   return (
     <Card title={say('settings.new-key')}>
-      <Form noValidate onSend={run}>
-        <Fields schema={schema} value={values} onSet={(next) => setValues((next ?? {}) as Values)} />
+      <Form onSend={run}>
+        <Fields schema={schema} value={draft.values} onSet={(next) => draft.set((next ?? {}) as Values)} />
         <Act tone="primary" isBusy={isBusy}>
           {say('settings.make-key')}
         </Act>

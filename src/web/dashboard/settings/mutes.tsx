@@ -1,8 +1,8 @@
 /** The mutes, muting for a while, and lifting a mute. */
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
 import { list, refusal, send } from '../api.js';
 import { instantColumn } from '../columns.js';
+import { NOTHING, useDraft } from '../drafts.js';
 import { Fields, tidy } from '../form.js';
 import { code } from '../format.js';
 import { say } from '../language.js';
@@ -29,10 +29,10 @@ export function Mutes(): JSX.Element {
     ...(await list<Mute>('/v1/alert-mutes', {}, halt)),
     schema: await schemaNamed('MuteRequest'),
   }));
-  const [values, setValues] = useState<Values>({});
+  const draft = useDraft<Values>('mute', NOTHING);
   const mute = useTask(async () => {
-    await send('POST', '/v1/alert-mutes', tidy(values));
-    setValues({});
+    await send('POST', '/v1/alert-mutes', tidy(draft.values));
+    draft.drop();
     loaded.again();
   });
   const lift = useTask(async (id: string) => {
@@ -58,8 +58,8 @@ export function Mutes(): JSX.Element {
           />
           <Problems trouble={lift.trouble} />
           <Card title={say('settings.mute')}>
-            <Form noValidate onSend={mute.run}>
-              <Fields schema={schema} value={values} onSet={(next) => setValues((next ?? {}) as Values)} />
+            <Form onSend={mute.run}>
+              <Fields schema={schema} value={draft.values} onSet={(next) => draft.set((next ?? {}) as Values)} />
               <Act tone="primary" refused={refused} isBusy={mute.isBusy}>
                 {say('settings.mute')}
               </Act>

@@ -104,13 +104,13 @@ function Workbench({
       <Card title={say('settings.rules')}>
         <p>{say('settings.rules-first')}</p>
         <DraftNotes draft={draft} shown={({ rules: theirs }) => ({ rules: theirs })} />
-        <Form noValidate onSend={save.run}>
+        <Form onSend={ask.run}>
           <RuleList rules={wanted} schema={schema.properties?.[RULES]?.items ?? {}} onSet={setWanted} />
           <div class="buttons">
-            <Act isBusy={ask.isBusy} refused={refusal('configure', true)} onAct={ask.run}>
+            <Act isBusy={ask.isBusy} refused={refusal('configure', true)}>
               {say('settings.preview')}
             </Act>
-            <Act tone="primary" isBusy={save.isBusy} refused={refusal('configure', true)}>
+            <Act tone="primary" isBusy={save.isBusy} refused={refusal('configure', true)} onAct={save.run}>
               {say('settings.save')}
             </Act>
           </div>

@@ -117,7 +117,9 @@ function Item({
 }): JSX.Element {
   const loaded = useLoaded(`setting ${name} ${id ?? ''}`, async (halt) => {
     const schema = await schemaNamed(section.schema);
-    return { schema, before: (id === null ? null : await saved(section, schema, id, halt)) ?? {} };
+    const before = id === null ? {} : await saved(section, schema, id, halt);
+    if (before === null) throw new Trouble(say('proof.not-there'), 404);
+    return { schema, before };
   });
   return (
     <>
@@ -234,7 +236,7 @@ function Editing(edited: Edited): JSX.Element {
   return (
     <>
       <DraftNotes draft={draft} shown={({ values }) => values} />
-      <Form noValidate onSend={save.run}>
+      <Form onSend={save.run}>
         {id === null ? (
           <Field label={say('settings.id')}>
             {(ids) => (

@@ -4,7 +4,7 @@
  */
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-export class ZonesAsked1764000000090 implements MigrationInterface {
+export class ZonesAsked1764000000092 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(
       `create table spend_zone_asked (
