@@ -13,6 +13,7 @@ import { GPU_PARTS } from '../../src/core/usage.js';
 import { textOf } from '../../src/store/cost/spend-sums.js';
 import { SumSchedule } from '../../src/pipeline/sum.js';
 import { Database, Transaction } from '../../src/store/database.js';
+import { undoImport } from '../../src/store/usage/undo.js';
 import { instancePrice, testBursar, type TestBursar } from '../support/bursar.js';
 import { HOUR, metered } from '../support/records.js';
 
@@ -198,6 +199,17 @@ describe('a sum while others write', async () => {
       await replaceStale();
       await expectExact();
     }
+  });
+
+  it('is not read where it has hours that were taken back before they were summed by day', async () => {
+    // A team with nothing else on that day: its roll-up finds nothing to write, and nothing to remove.
+    await bursar.take([use(16.75, 5, 'green')], { source: 'mistaken' });
+    await work(bursar, 'cost.price');
+    await db.transaction((tx) => stores.spendSums.replace(tx, 'default', ['2026-10-21', '2026-10-22']));
+    const [wrong] = await db.query<{ id: string }>(`select id::text as id from import where source = 'mistaken'`);
+    await db.transaction((tx) => undoImport(stores, tx, 'default', wrong?.id ?? '', 'test', NOW));
+    for (const stage of ['cost.price', 'cost.rollup']) await work(bursar, stage);
+    await expectExact();
   });
 
   it('is not read where it was rolled back', async () => {

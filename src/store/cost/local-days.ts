@@ -19,7 +19,7 @@
 import type { Basis } from '../../core/cost/spend-query.js';
 import { civilFromDays, formatDay, parseDay } from '../../core/time.js';
 import type { Queryable } from '../database.js';
-import { staleDays, summedIn, weekOf } from './sums.js';
+import { staleDays, summedIn, WAITING, weekOf } from './sums.js';
 
 /** A question about sums per day. */
 export interface DaysAsked {
@@ -308,19 +308,6 @@ const SPLIT_DAYS = `
   where v.organisation = $1 and v.scope is not null and not v.closed
     and exists (select 1 from dimension i where i.organisation = $1 and i.kind = 'billed' and not i.civil)`;
 
-/**
- * Days whose sums do not have all their hours yet. In a part of its own: `work` is on the coordinator of a Citus
- * cluster. Each half has an index of its own, of few rows.
- */
-const WAITING = `
-  waiting as materialized (
-    select w.key from work w
-    where w.organisation = $1 and w.stage in ('cost.price', 'cost.rollup') and w.done < w.wanted and w.parked_at is null
-    union all
-    select w.key from work w
-    where w.organisation = $1 and w.stage in ('cost.price', 'cost.rollup') and w.done < w.wanted and w.parked_at is not null
-  )`;
-
 type Columns = readonly Column[];
 
 const eachOf = (columns: Columns, text: (column: Column) => string): string => columns.map(text).join(', ');
@@ -328,6 +315,7 @@ const valuesOf = (columns: Columns, table: string): string => eachOf(columns, (c
 const sumsOf = (columns: Columns, table: string): string =>
   eachOf(columns, (column) => `sum(${table}.${column}) as ${column}`);
 const inCurrency = (table: string): string => `coalesce(${table}.currency, t.currency, 'USD')`;
+
 /** Days of UTC of which an hour was priced and not summed yet, whatever the team. */
 async function waitingDays(db: Queryable, organisation: string): Promise<string[]> {
   const rows = await db.query<{ day: string }>(`with ${WAITING} select distinct right(key, 10) as day from waiting`, [

@@ -55,6 +55,19 @@ const REPLACE = [
    from cost_day l where ${OF_TEAMS} and l.day = any($2::date[]) group by 2, 3, 4, 5`,
 ];
 
+/**
+ * Days whose sums do not have all their hours yet. In a part of its own: `work` is on the coordinator of a Citus
+ * cluster. Each half has an index of its own, of few rows.
+ */
+export const WAITING = `
+  waiting as materialized (
+    select w.key from work w
+    where w.organisation = $1 and w.stage in ('cost.price', 'cost.rollup') and w.done < w.wanted and w.parked_at is null
+    union all
+    select w.key from work w
+    where w.organisation = $1 and w.stage in ('cost.price', 'cost.rollup') and w.done < w.wanted and w.parked_at is not null
+  )`;
+
 /** What has no price has its team's. Asked only of such lines: a join would be made for every line of an hour. */
 const CURRENCY = `coalesce(l.currency,
   (select t.currency from team t where t.organisation = $1 and t.id = l.team), 'USD')`;
@@ -66,8 +79,19 @@ const REPLACE_HOURS = [
   `delete from spend_local where organisation = $1 and day = $2::date`,
   `delete from spend_zone where organisation = $1 and day = $2::date`,
 ];
+
+/**
+ * The hours may be ahead of the days. The roll-up that catches up is noted by the rows that it replaces; but a team's
+ * first one may find its hours gone again, and nothing to write or to remove. So a day on which one is waiting stays
+ * noted, as of the same snapshot that reads the hours.
+ */
 const HOURS = `
-with line as materialized (
+with ${WAITING.trim()}, noted as (
+  insert into spend_stale (organisation, day) select $1, $2::date
+  where exists (select 1 from waiting w where right(w.key, 10) = $2::date::text and not exists (
+    select 1 from cost_day c where c.organisation = $1 and c.day = $2::date and c.team = left(w.key, -11)
+      and c.shared_from = ''))
+), line as materialized (
   select l.team, l.hour, l.dimension, ${CURRENCY} as currency, ${FIGURES.map(({ name, sum }) => `${sum} as ${name}`).join(', ')}
   from hour_line l
   where ${OF_TEAMS} and l.hour >= $2::date::timestamp at time zone 'UTC'
