@@ -29,7 +29,7 @@ export const EVERYWHERE: readonly string[] = [
 const FUNCTIONS = ['account_key(text)'];
 
 /** They note which days the sums of all teams lack; without them nobody reads these sums (src/store/cost/sums.ts). */
-const STALE_TRIGGERS = ['spend_inserted', 'spend_deleted', 'spend_updated', 'spend_moved'];
+const STALE_TRIGGERS = ['spend_inserted', 'spend_deleted', 'spend_updated', 'spend_moved', 'spend_emptied'];
 
 interface Asked {
   query(sql: string, values?: unknown[]): Promise<{ rows: unknown[] }>;

@@ -237,6 +237,21 @@ describe('a sum while others write', async () => {
     await expectExact();
   });
 
+  it('is not read where days are restored as rows alone, by whoever has no search path', async () => {
+    await replaceStale();
+    const [{ schema } = { schema: '' }] = await db.query<{ schema: string }>(`select current_schema() as schema`);
+    await db.query(`create table kept as select * from cost_day where day <> '2026-10-08'`);
+    await db.transaction(async (tx) => {
+      await tx.query(`set local search_path = ''`);
+      await tx.query(`truncate ${schema}.cost_day`);
+      await tx.query(`insert into ${schema}.cost_day select * from ${schema}.kept`);
+    });
+    const answer = (): Promise<unknown> => daysOfOthers(bursar, 'UTC');
+    expect(await answer()).toEqual(await withoutSums(bursar, answer));
+    await replaceStale();
+    expect(await answer()).toEqual(await withoutSums(bursar, answer));
+  });
+
   // Last: it changes the days and not their hours.
   it('waits for another of the same week', async () => {
     let other = Promise.resolve();

@@ -133,8 +133,8 @@ select $1, $2, $3 where $2 not in ${UTC}
 on conflict (organisation, zone) do update set asked_at = excluded.asked_at
   where spend_zone_asked.asked_at < excluded.asked_at - interval '1 day'`;
 
-/** Whether each change is noted: all four triggers are there. */
-const IS_NOTED = `(select count(*) = 4 from pg_trigger 
+/** Whether each change is noted: all five triggers are there. */
+const IS_NOTED = `(select count(*) = 5 from pg_trigger
   where tgrelid = 'cost_day'::regclass and tgname like 'spend\\_%' and tgenabled in ('O', 'A'))`;
 
 /** The Monday of a day's week, both in days since 1970 (a Thursday). */
