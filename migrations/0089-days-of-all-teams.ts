@@ -25,7 +25,8 @@ export class DaysOfAllTeams1764000000089 implements MigrationInterface {
     for (const [name, columns] of INDEXES) {
       const valid = `select 1 from pg_index where indexrelid = to_regclass('${name}') and indisvalid`;
       if (((await runner.query(valid)) as unknown[]).length > 0) continue;
-      await runner.query(`drop index if exists ${name}`);
+      // One that is not valid, of a migration that was interrupted. A plain `drop` would stop who reads the table.
+      await runner.query(`drop index concurrently if exists ${name}`);
       await runner.query(`create index concurrently ${name} on ${columns}`);
     }
     await runner.query(`set lock_timeout = '${before.timeout}'`);
@@ -37,7 +38,7 @@ export class DaysOfAllTeams1764000000089 implements MigrationInterface {
 
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(`drop trigger if exists spend_moved on cost_day`);
-    await runner.query(`drop index ${INDEXES.map(([name]) => name).join(', ')}`);
+    await runner.query(`drop index if exists ${INDEXES.map(([name]) => name).join(', ')}`);
     // Without that trigger not every change is noted: what is summed now would lack some once it is there again.
     await runner.query(`truncate spend_stale, spend_zone, spend_local, spend_hour, spend_day, spend_week`);
   }

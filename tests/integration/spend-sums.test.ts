@@ -291,6 +291,29 @@ it('of a zone that is asked for is made for all days, and read', async () => {
   expect(await answer()).not.toEqual(plain);
 });
 
+describe('the migration that notes the days, begun again', async () => {
+  const { db } = await testBursar();
+
+  it('stops nobody who reads while it waits to replace an index that was left unfinished', async () => {
+    await db.query(`update pg_index set indisvalid = false where indexrelid = 'usage_hour_hour'::regclass`);
+    const runner = { query: (statement: string) => db.query(statement) } as unknown as QueryRunner;
+    let migrated = Promise.resolve();
+    await db.transaction(async (tx) => {
+      await tx.query(`select 1 from usage_hour`);
+      await elsewhere.runInAsyncScope(async () => {
+        migrated = new DaysOfAllTeams1764000000089().up(runner);
+        await pause(500);
+        await db.transaction(async (reader) => {
+          await reader.query(`set local lock_timeout = 1000`);
+          await reader.query(`select 1 from usage_hour`);
+        });
+      });
+    });
+    await migrated;
+    expect(await db.query(`select 1 from pg_index where not indisvalid`)).toEqual([]);
+  });
+});
+
 describe('a week of days that are not alike', async () => {
   const bursar = await testBursar({ now: NOW });
   const { db } = bursar;
