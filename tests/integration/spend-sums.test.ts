@@ -10,6 +10,9 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { DaysOfAllTeams1764000000089 } from '../../migrations/0089-days-of-all-teams.js';
 import { BASES, parseSpendQuery } from '../../src/core/cost/spend-query.js';
 import { GPU_PARTS } from '../../src/core/usage.js';
+import { formatDecimal, type Decimal } from '../../src/core/decimal.js';
+import type { Dimension } from '../../src/core/cost/rollup.js';
+import { spendByDay } from '../../src/store/cost/overview.js';
 import { textOf } from '../../src/store/cost/spend-sums.js';
 import { SumSchedule } from '../../src/pipeline/sum.js';
 import { Database, Transaction } from '../../src/store/database.js';
@@ -183,6 +186,22 @@ describe('a sum while others write', async () => {
     ]);
   });
 
+  it('of a week is read for every range that holds it whole, and for no other', async () => {
+    await replaceStale();
+    // Where no hour is on another day than UTC's, nothing but the range decides.
+    const dates = Array.from({ length: 16 }, (_, day) => new Date(FIRST + (day - 1) * DAY).toISOString().slice(0, 10));
+    const ranges = dates.flatMap((from) => dates.filter((to) => to > from).map((to) => ({ from, to })));
+    const open = dates.flatMap((date) => [{ from: date }, { to: date }]);
+    const answers = async (): Promise<unknown[]> => {
+      const said: unknown[] = [];
+      for (const range of [...ranges, ...open])
+        said.push((await bursar.spend({ ...range, groupBy: 'team', basis: 'accrued' })).rows);
+      return said;
+    };
+    const said = await answers();
+    expect(said).toEqual(await withoutSums(bursar, answers));
+  });
+
   it('is not read where it lacks what was committed in between', async () => {
     for (let at = 0, statements = 1; at < statements; at++) {
       await arrives(bursar);
@@ -314,6 +333,16 @@ describe('the migration that notes the days, begun again', async () => {
   });
 });
 
+/** Amounts as numbers: sums keep the digits of what they were added from. */
+const inDigits = (days: unknown): unknown =>
+  JSON.parse(
+    JSON.stringify(days, (_, value: unknown) =>
+      typeof value === 'bigint' ? value.toString() : isDecimal(value) ? Number(formatDecimal(value)) : value,
+    ),
+  );
+const isDecimal = (value: unknown): value is Decimal =>
+  typeof value === 'object' && value !== null && 'unscaled' in value;
+
 describe('a week of days that are not alike', async () => {
   const bursar = await testBursar({ now: NOW });
   const { db } = bursar;
@@ -364,6 +393,32 @@ describe('a week of days that are not alike', async () => {
         const answer = (): Promise<unknown> => bursar.spend({ ...range, groupBy, basis });
         expect(await answer(), `${basis} by ${groupBy}`).toEqual(await withoutSums(bursar, answer));
       }
+    // Day by day of all teams: all of them, all but two of a kind, and by what they ran.
+    const names = ['t0-0', 't3-3'].map((name) => ({ name, currency: 'USD' }));
+    for (const [key, groups] of [
+      ['team', []],
+      ['team', names],
+      ['sku', [{ name: 'a', currency: 'USD' }]],
+    ] as const)
+      for (const basis of BASES) {
+        const since = '2026-10-07';
+        const answer = async (): Promise<string[]> =>
+          (
+            await bursar.stores.spend.days('default', {
+              ...parseSpendQuery({ ...range, groupBy: key, basis }),
+              ...{ key, since, groups, named: new Map([[dimension?.id ?? '', { sku: 'a' } as Dimension]]) },
+            })
+          )
+            .map(({ day, name, currency, cost }) =>
+              [day, name?.value ?? '', currency, cost === null ? 'unknown' : Number(textOf(cost))].join(' '),
+            )
+            .sort();
+        const said = await answer();
+        expect(said, `${basis} by ${key}`).toEqual(await withoutSums(bursar, answer));
+        expect(said).not.toEqual([]);
+      }
+    const overview = (): Promise<unknown> => spendByDay(db, 'default', { ...range, teams: null });
+    expect(inDigits(await overview())).toEqual(inDigits(await withoutSums(bursar, overview)));
     const [kinds] = await db.query<{ alike: number }>(`select count(distinct alike)::int as alike from spend_week`);
     expect(kinds?.alike).toBeGreaterThan(5);
   });
