@@ -66,6 +66,7 @@ import { MutesBySeverity1764000000087 } from './0087-mutes-by-severity.js';
 import { SpendSums1764000000088 } from './0088-spend-sums.js';
 import { DaysOfAllTeams1764000000089 } from './0089-days-of-all-teams.js';
 import { NotesByTheirSchema1764000000090 } from './0090-notes-by-their-schema.js';
+import { DividedByRules1764000000091 } from './0091-divided-by-rules.js';
 import { ZonesAsked1764000000092 } from './0092-zones-asked.js';
 
 export const migrations = [
@@ -136,5 +137,6 @@ export const migrations = [
   SpendSums1764000000088,
   DaysOfAllTeams1764000000089,
   NotesByTheirSchema1764000000090,
+  DividedByRules1764000000091,
   ZonesAsked1764000000092,
 ];

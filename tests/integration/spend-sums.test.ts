@@ -256,6 +256,27 @@ describe('a sum while others write', async () => {
     await expectExact();
   });
 
+  it('is not read where its zone has other rules since', async () => {
+    await replaceStale();
+    // As if Berlin had been an hour ahead in summer, as London is, when the days were summed.
+    const zone = (name: string): Promise<unknown> =>
+      db.query(`update team set zone = $1 where organisation = 'default' and id = 'blue'`, [name]);
+    await zone('Europe/London');
+    await replaceStale();
+    await zone('Europe/Berlin');
+    for (const table of ['spend_zone', 'spend_local'])
+      await db.query(`update ${table} set zone = 'Europe/Berlin' where zone = 'Europe/London'`);
+    await expectExact();
+    await replaceStale();
+    const [days] = await db.query<{ other: number; all: number }>(
+      `select count(distinct parts)::int as other, count(*)::int as all from spend_zone where zone = 'Europe/Berlin'`,
+    );
+    // In winter Berlin is an hour ahead.
+    expect(days?.other).toBe(2);
+    expect(days?.all).toBeGreaterThan(10);
+    await expectExact();
+  });
+
   it('is not read where days are restored as rows alone, by whoever has no search path', async () => {
     await replaceStale();
     const [{ schema } = { schema: '' }] = await db.query<{ schema: string }>(`select current_schema() as schema`);

@@ -81,6 +81,14 @@ const REPLACE_HOURS = [
 ];
 
 /**
+ * How a zone divides a UTC day: by how many days its date is another one in each hour. The rules of zones change with
+ * the server's data, also for days that have passed.
+ */
+const partsBy = (day: string, zone: string): string => `(
+  select string_agg(((h at time zone ${zone})::date - ${day})::text, ' ' order by h)
+  from generate_series(${day}::timestamp at time zone 'UTC', (${day} + time '23:00') at time zone 'UTC', '1 hour') h)`;
+
+/**
  * The hours may be ahead of the days. The roll-up that catches up is noted by the rows that it replaces; but a team's
  * first one may find its hours gone again, and nothing to write or to remove. So a day on which one is waiting stays
  * noted, as of the same snapshot that reads the hours.
@@ -99,7 +107,8 @@ with ${WAITING.trim()}, noted as (
     and l.dimension not in (select i.id from dimension i where i.organisation = $1 and i.civil)
   group by 1, 2, 3, 4
 ), named as (
-  insert into spend_zone (organisation, day, zone) select $1, $2::date, zone from unnest($3::text[]) as zone
+  insert into spend_zone (organisation, day, zone, parts)
+  select $1, $2::date, zone, ${partsBy('$2::date', 'zone')} from unnest($3::text[]) as zone
 ), hours as (
   insert into spend_hour (organisation, hour, dimension, currency, ${NAMES})
   select $1, l.hour, l.dimension, l.currency, ${SUMS} from line l group by 2, 3, 4
@@ -141,7 +150,10 @@ const IS_NOTED = `(select count(*) = 5 from pg_trigger
 export const weekOf = (day: number): number => day - ((((day + 3) % 7) + 7) % 7);
 
 export class SpendSumStore {
-  /** The UTC days that have changed since they were summed, or lack a zone of the teams, of every organisation. */
+  /**
+   * The UTC days that have changed since they were summed, or lack a zone of the teams as it divides them now, of every
+   * organisation.
+   */
   stale(db: Queryable): Promise<{ organisation: string; days: string[] }[]> {
     return db.query(
       `select organisation, array_agg(distinct day::text) as days
@@ -151,7 +163,8 @@ export class SpendSumStore {
          select d.organisation, d.day from (select distinct organisation, day from spend_day) d,
            lateral (${ZONES.replaceAll('$1', 'd.organisation')}) t
          where not exists (
-           select 1 from spend_zone z where z.organisation = d.organisation and z.day = d.day and z.zone = t.zone)
+           select 1 from spend_zone z where z.organisation = d.organisation and z.day = d.day and z.zone = t.zone
+             and z.parts = ${partsBy('d.day', 't.zone')})
        ) s where ${IS_NOTED} group by 1 order by 1`,
     );
   }
@@ -195,7 +208,8 @@ export async function summedIn(
 ): Promise<ReadonlySet<string>> {
   const rows = await db.query<{ day: string }>(
     `select asked.day::text as day from unnest($3::date[]) as asked(day)
-     where exists (select 1 from spend_zone z where z.organisation = $1 and z.day = asked.day and z.zone = $2)
+     where exists (select 1 from spend_zone z where z.organisation = $1 and z.day = asked.day and z.zone = $2
+         and z.parts = ${partsBy('asked.day', '$2::text')})
        or not exists (select 1 from cost_day c where c.organisation = $1 and c.day = asked.day)`,
     [organisation, zone, days],
   );
