@@ -427,7 +427,10 @@ describe('a week of days that are not alike', async () => {
           (
             await bursar.stores.spend.days('default', {
               ...parseSpendQuery({ ...range, groupBy: key, basis }),
-              ...{ key, since, groups, named: new Map([[dimension?.id ?? '', { sku: 'a' } as Dimension]]) },
+              key,
+              since,
+              groups,
+              named: new Map([[dimension?.id ?? '', { sku: 'a' } as Dimension]]),
             })
           )
             .map(({ day, name, currency, cost }) =>
