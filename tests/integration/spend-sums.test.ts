@@ -445,5 +445,12 @@ describe('a week of days that are not alike', async () => {
     expect(inDigits(await overview())).toEqual(inDigits(await withoutSums(bursar, overview)));
     const [kinds] = await db.query<{ alike: number }>(`select count(distinct alike)::int as alike from spend_week`);
     expect(kinds?.alike).toBeGreaterThan(5);
+    // A single line without GPU time and without a price, in a week with another that has GPU time: it is listed still.
+    await db.query(`delete from cost_day where team <> 't3-4'`);
+    await sum(bursar);
+    const alone = (): Promise<unknown> => bursar.spend({ ...range, groupBy: 'team', basis: 'accrued' });
+    const said = await alone();
+    expect(said).toEqual(await withoutSums(bursar, alone));
+    expect(said).toMatchObject({ lacking: { unpriced: [{}] } });
   });
 });
