@@ -6,7 +6,7 @@
 import { AsyncResource } from 'node:async_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { QueryRunner } from 'typeorm';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { DaysOfAllTeams1764000000089 } from '../../migrations/0089-days-of-all-teams.js';
 import { BASES, parseSpendQuery } from '../../src/core/cost/spend-query.js';
 import { GPU_PARTS } from '../../src/core/usage.js';
@@ -329,6 +329,36 @@ it('of a zone that is asked for is made for all days, and read', async () => {
   expect(await withoutSums(bursar, answer)).toEqual(plain);
   await db.query(`update spend_local set actual = actual + 1 where zone = 'America/Los_Angeles'`);
   expect(await answer()).not.toEqual(plain);
+});
+
+describe('a day that changed since it was summed, in a zone whose days begin within it', async () => {
+  const bursar = await world();
+  const { db, stores } = bursar;
+  const ZONES = ['America/Los_Angeles', 'Asia/Shanghai', 'Europe/Berlin'];
+  beforeAll(async () => {
+    for (const zone of ZONES) await stores.spendSums.noteZone(db, 'default', zone, NOW);
+    await sum(bursar);
+  });
+
+  it.each(ZONES)('is read in %s, and of the days beside it the sums', async (zone) => {
+    const question = { ...RANGE, zone, basis: 'actual' as const };
+    const answers = async (): Promise<unknown> => [
+      await daysOfOthers(bursar, zone),
+      ...(await Promise.all(['day,team', 'team', 'month'].map((groupBy) => bursar.spend({ ...question, groupBy })))),
+    ];
+    // One record that ends in the moved hours, and one that is not summed by day yet.
+    await bursar.take([use(8, 19), use(8, 2, 'blue'), use(9, 30)], { source: 'meter' });
+    await bursar.runner.drain();
+    await bursar.take([use(8, 24), use(15, 5, 'blue')], { source: 'meter' });
+    await work(bursar, 'cost.price');
+    expect(await stores.spendSums.stale(db)).toMatchObject([
+      { days: expect.not.arrayContaining(['2026-10-20']) as string[] },
+    ]);
+    expect(await answers()).toEqual(await withoutSums(bursar, answers));
+    await bursar.runner.drain();
+    expect(await answers()).toEqual(await withoutSums(bursar, answers));
+    await sum(bursar);
+  });
 });
 
 describe('the migration that notes the days, begun again', async () => {

@@ -19,7 +19,7 @@
 import type { Basis } from '../../core/cost/spend-query.js';
 import { civilFromDays, formatDay, parseDay } from '../../core/time.js';
 import type { Queryable } from '../database.js';
-import { staleDays, summedIn, WAITING, weekOf } from './sums.js';
+import { CURRENCY, staleDays, summedIn, WAITING, weekOf } from './sums.js';
 
 /** A question about sums per day. */
 export interface DaysAsked {
@@ -82,12 +82,16 @@ export async function daySource(
       : { table: `(${daysAndWeeks(columns, weeks, params)})`, params };
   const touched = touchedBy(moved);
   const divided = stale === null ? NONE : await summedIn(db, organisation, asked.zone, touched, open);
-  const isDivided = moved.hours.every((hour) => divided.has(utcDayOf(hour)));
-  params.push(asked.zone, isDivided ? partsOf(moved) : moved.hours, touched);
-  if (isDivided) params.push([...divided]);
+  // Today changes all the time, and west of UTC its first hours are of yesterday: they are read, the other days not.
+  const read = moved.hours.filter((hour) => !divided.has(utcDayOf(hour)));
+  params.push(asked.zone, read, touched);
   const untouched = weeks === null ? otherDays(columns, 'cost_day') : daysAndWeeks(columns, weeks, params);
-  const table = isDivided ? dividedDays(columns, untouched) : localDays(columns, ONE_BY_ONE, untouched);
-  return { table, params };
+  if (read.length === moved.hours.length) return { table: localDays(columns, ONE_BY_ONE, untouched), params };
+  const [parts, days] = [`$${params.push(partsOf(moved))}::text[]`, `$${params.push([...divided])}::date[]`];
+  const computed = `$${params.push([...new Set(read.map(utcDayOf))])}::date[]`;
+  const source = { ...ONE_BY_ONE, computed };
+  const lines = `${dividedLines(columns, parts, days, computed)} union all ${computedLines(columns)}`;
+  return { table: `(${computing(columns, source)} ${summedUp(columns, lines)} union all ${untouched})`, params };
 }
 
 const NONE: ReadonlySet<string> = new Set();
@@ -144,10 +148,13 @@ export async function allTeamsByDay(
     return { table: `(${summedDays(columns, `$${params.push([...open])}::date[]`)})`, params };
   params.push(asked.zone, moved.hours, touchedBy(moved), [...open]);
   const late = moved.hours.filter((hour) => open.has(utcDayOf(hour)));
+  const list = (hours: readonly string[]): string => `$${params.push(hours)}::timestamptz[]`;
   const source = summedBeforehand(
     columns,
     '$9::date[]',
-    late.length === 0 ? null : `$${params.push(late)}::timestamptz[]`,
+    late.length === 0
+      ? null
+      : { moved: list(late), others: list(hoursOf(late.map(utcDayOf)).filter((hour) => !late.includes(hour))) },
   );
   return { table: localDays(columns, source, otherDays(columns, source.days)), params };
 }
@@ -161,6 +168,12 @@ interface Moved {
 }
 
 const utcDayOf = (hour: string): string => hour.slice(0, 10);
+
+/** All hours of some UTC days. */
+const hoursOf = (days: readonly string[]): string[] =>
+  [...new Set(days)].flatMap((day) =>
+    Array.from({ length: 24 }, (_, hour) => `${day} ${String(hour).padStart(2, '0')}:00Z`),
+  );
 
 /** A UTC day and the local day of hours of it that move. */
 const partsOf = ({ hours, locals }: Moved): string[] => [
@@ -333,53 +346,67 @@ interface Source {
   readonly days: string;
   readonly moved: string;
   readonly hours: string;
+  /** The days from which hours move. */
+  readonly computed: string;
 }
 
-const ONE_BY_ONE: Source = { days: 'cost_day', moved: 'hour_line', hours: 'hour_line' };
+const ONE_BY_ONE: Source = { days: 'cost_day', moved: 'hour_line', hours: 'hour_line', computed: '$8::date[]' };
 
 const keysOf = (team: string, rest: string): string => `organisation, ${team} as team, ${rest}, dimension, currency`;
 
-/** The sums of all teams by day, but of the days `open` those of each team. */
-const summedDays = (columns: Columns, open: string): string => `
+/** The sums of all teams by day, but of the days `open` those of each `team`. */
+const summedDays = (columns: Columns, open: string, team = 'team'): string => `
   select ${keysOf(`''::text`, 'day')}, shared_from, ${columns.join(', ')} from spend_day
   where organisation = $1 and ${isIn('day')} and day <> all(${open})
   union all
-  select ${keysOf('team', 'day')}, shared_from, ${columns.join(', ')} from cost_day
-  where organisation = $1 and ${isIn('day')} and day = any(${open}) and team not like 'shared:%'`;
+  select ${keysOf(team, 'day')}, shared_from, ${eachOf(columns, (column) => `sum(${column})`)} from cost_day
+  where organisation = $1 and ${isIn('day')} and day = any(${open}) and team not like 'shared:%'
+  group by organisation, 2, day, shared_from, dimension, currency`;
 
-/** The same of hours; `late`: the moved hours of these days, if any. Each torn day finds its hours by its team. */
-function summedBeforehand(columns: Columns, open: string, late: string | null): Source {
-  const ofAll = `select ${keysOf(`''::text`, 'hour')}, ${columns.join(', ')} from spend_hour where organisation = $1`;
-  const ofEach = `select ${keysOf('team', 'hour')}, ${columns.join(', ')} from hour_line where organisation = $1`;
-  const closed = `${ofAll} and (hour at time zone 'UTC')::date <> all(${open})`;
+/** A team of which a day is not summed yet is read by itself, all others as one. */
+const waitingTeam = (day: string): string =>
+  `case when team || '/' || to_char(${day}, 'YYYY-MM-DD') in (select w.key from waiting w) then team else '' end`;
+
+/**
+ * The same of hours.
+ *
+ * @param late the moved hours of the days `open`, and their other hours; null: none moves
+ */
+function summedBeforehand(
+  columns: Columns,
+  open: string,
+  late: { readonly moved: string; readonly others: string } | null,
+): Source {
+  const ofAll = `select ${keysOf(`''::text`, 'hour')}, ${columns.join(', ')} from spend_hour where organisation = $1
+    and (hour at time zone 'UTC')::date <> all(${open})`;
+  const ofLate = (hours: string): string => `
+    select organisation, ${waitingTeam(`hour at time zone 'UTC'`)} as team, hour, dimension, ${CURRENCY} as currency,
+      ${eachOf(columns, (column) => `sum(${column}) as ${column}`)}
+    from hour_line l where organisation = $1 and hour = any(${hours}) and team not like 'shared:%' group by 1, 2, 3, 4, 5`;
+  const withLate = (hours: string | undefined): string =>
+    hours === undefined ? `(${ofAll})` : `(${ofAll} union all ${ofLate(hours)})`;
   return {
-    days: `(${summedDays(columns, open)})`,
-    moved:
-      late === null
-        ? `(${closed})`
-        : `(${closed} union all ${ofEach} and hour = any(${late}) and team not like 'shared:%')`,
-    hours: late === null ? `(${ofAll})` : `(${ofAll} union all ${ofEach})`,
+    days: `(${summedDays(columns, open, waitingTeam('day'))})`,
+    moved: withLate(late?.moved),
+    hours: withLate(late?.others),
+    computed: '$8::date[]',
   };
 }
 
 /**
- * Days that are summed by the parts that the zone `$6` divides them into, `$9`: a part that is listed in `$7` goes to
- * its local day, the others stay on their UTC day. Of the other touched days no hour leaves, so each is added as a
- * whole.
+ * Days that are summed by the parts that the zone `$6` divides them into: a part that is listed goes to its local day,
+ * the others stay on their UTC day. Of the other touched days no hour leaves, so each is added as a whole; but those
+ * `without` it are computed.
  */
-const dividedDays = (columns: Columns, untouched: string): string => `(
-  select $1::text as organisation, y.team, y.day, y.dimension, y.currency, y.shared_from, ${sumsOf(columns, 'y')}
-  from (
-    select p.team, p.dimension, p.currency, '' as shared_from,
-      case when p.day || ' ' || p.local = any($7::text[]) then p.local else p.day end as day, ${valuesOf(columns, 'p')}
-    from spend_local p where ${askedOf('p')} and p.zone = $6 and p.day = any($9::date[])
-    union all
-    select x.team, x.dimension, x.currency, x.shared_from, x.day, ${valuesOf(columns, 'x')} from cost_day x
-    where ${askedOf('x')} and x.day = any($8::date[]) and (x.day <> all($9::date[]) or x.shared_from <> ''
-      or x.dimension in (select i.id from dimension i where i.organisation = $1 and i.civil))
-  ) y
-  where ${isIn('y.day')} group by 2, 3, 4, 5, 6
-  union all ${untouched})`;
+const dividedLines = (columns: Columns, parts: string, days: string, without: string): string => `
+  select p.team, case when p.day || ' ' || p.local = any(${parts}) then p.local else p.day end as day,
+    p.dimension, p.currency, '' as shared_from, ${valuesOf(columns, 'p')}
+  from spend_local p where ${askedOf('p')} and p.zone = $6 and p.day = any(${days})
+  union all
+  select x.team, x.day, x.dimension, x.currency, x.shared_from, ${valuesOf(columns, 'x')} from cost_day x
+  where ${askedOf('x')} and x.day = any($8::date[]) and x.day <> all(${without})
+    and (x.day <> all(${days}) or x.shared_from <> ''
+      or x.dimension in (select i.id from dimension i where i.organisation = $1 and i.civil))`;
 
 /** The days that no moved hour touches. */
 const otherDays = (columns: Columns, days: string): string => `
@@ -411,17 +438,19 @@ const movedHoursOf = (columns: Columns, { moved }: Source): string => `
   )`;
 
 /** The UTC days that they touch, minus them; torn: the rest of the day cannot be computed by subtraction. */
-function daysWithoutThem(columns: Columns, { days }: Source): string {
-  const unclear = columns
-    .filter((column) => column === 'records' || (OPEN as readonly string[]).includes(column))
-    .map(
-      (column) =>
-        `sum(p.${column}) = sum(p.less_${column}) or sum(p.${column}) is null and sum(p.less_${column}) is not null`,
-    );
+function daysWithoutThem(columns: Columns, { days, computed }: Source): string {
+  const figures = columns.filter((column) => (OPEN as readonly string[]).includes(column));
+  const unclear = figures.map(
+    (column) =>
+      `sum(p.${column}) = sum(p.less_${column}) or sum(p.${column}) is null and sum(p.less_${column}) is not null`,
+  );
+  // A record counts in its last hour: if all have moved, other hours may still be left, and show in a figure.
+  const left = figures.map((column) => `sum(p.${column}) <> coalesce(sum(p.less_${column}), 0)`);
+  unclear.push(`sum(p.records) = sum(p.less_records) and (${left.join(' or ')}) is not true`);
   return `
   summed as materialized (
     select x.team, x.day, x.dimension, x.currency, x.shared_from, ${valuesOf(columns, 'x')} from ${days} x
-    where ${askedOf('x')} and ${isIn('x.day')} and x.day = any($8::date[])
+    where ${askedOf('x')} and ${isIn('x.day')} and x.day = any(${computed})
   ), held as materialized (
     select p.team, p.day, p.dimension, p.currency, ${eachOf(columns, (column) => `sum(p.${column}) - coalesce(sum(p.less_${column}), 0) as ${column}`)},
       bool_or(p.is_less) and (bool_and(p.is_less) or (${unclear.join(' or ')}) is true
@@ -454,24 +483,29 @@ const hoursOfTorn = (columns: Columns, { hours }: Source): string => `
   )`;
 
 /**
- * `$6` is the zone, `$7` the moved hours, `$8` the days that they touch; `untouched` reads all other days. Hours and
- * sums per day are read in separate parts: a Citus cluster cannot join the view of hours. The dimensions of civil dates
- * are a set in the condition, and subtraction is by grouping: with joins, a planner without statistics reads one side
- * once for each row of the other. The currency of a team is joined to sums, not to lines.
+ * Days minus hours that move, and these hours. Hours and sums per day are read in separate parts: a Citus cluster cannot
+ * join the view of hours. The dimensions of civil dates are a set in the condition, and subtraction is by grouping: with
+ * joins, a planner without statistics reads one side once for each row of the other. The currency of a team is joined to
+ * sums, not to lines.
  */
-const localDays = (columns: Columns, source: Source, untouched: string): string => `(
-  with ${[WAITING, movedHoursOf(columns, source), daysWithoutThem(columns, source), hoursOfTorn(columns, source)].join(',')}
-  select $1::text as organisation, y.team, y.day, y.dimension, y.currency, y.shared_from, ${sumsOf(columns, 'y')}
-  from (
-    select s.team, s.day, s.dimension, s.currency, s.shared_from, ${valuesOf(columns, 's')} from summed s where s.shared_from <> ''
-    union all
-    select k.team, k.day, k.dimension, k.currency, '', ${valuesOf(columns, 'k')} from held k where not k.is_torn
-    union all
-    select m.team, m.local, m.dimension, m.currency, '', ${valuesOf(columns, 'm')} from moved m where ${isIn('m.local')}
-    union all
-    select a.team, a.day, a.dimension, a.currency, '', ${valuesOf(columns, 'a')} from again a
-    where (a.team, a.day, a.dimension, a.currency) in (select k.team, k.day, k.dimension, k.currency from held k where k.is_torn)
-  ) y
-  group by 2, 3, 4, 5, 6
+const computing = (columns: Columns, source: Source): string =>
+  `with ${[WAITING, movedHoursOf(columns, source), daysWithoutThem(columns, source), hoursOfTorn(columns, source)].join(',')}`;
+
+/** What comes of it. */
+const computedLines = (columns: Columns): string => `
+  select s.team, s.day, s.dimension, s.currency, s.shared_from, ${valuesOf(columns, 's')} from summed s where s.shared_from <> ''
   union all
-  ${untouched})`;
+  select k.team, k.day, k.dimension, k.currency, '', ${valuesOf(columns, 'k')} from held k where not k.is_torn
+  union all
+  select m.team, m.local, m.dimension, m.currency, '', ${valuesOf(columns, 'm')} from moved m where ${isIn('m.local')}
+  union all
+  select a.team, a.day, a.dimension, a.currency, '', ${valuesOf(columns, 'a')} from again a
+  where (a.team, a.day, a.dimension, a.currency) in (select k.team, k.day, k.dimension, k.currency from held k where k.is_torn)`;
+
+const summedUp = (columns: Columns, lines: string): string => `
+  select $1::text as organisation, y.team, y.day, y.dimension, y.currency, y.shared_from, ${sumsOf(columns, 'y')}
+  from (${lines}) y where ${isIn('y.day')} group by 2, 3, 4, 5, 6`;
+
+/** `$6` is the zone, `$7` the moved hours, `$8` the days that they touch; `untouched` reads all other days. */
+const localDays = (columns: Columns, source: Source, untouched: string): string =>
+  `(${computing(columns, source)} ${summedUp(columns, computedLines(columns))} union all ${untouched})`;
