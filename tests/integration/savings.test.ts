@@ -314,7 +314,7 @@ describe('what was realised', async () => {
       estimatedMonthlySavingsLow: null,
       estimatedMonthlySavingsHigh: null,
     });
-    await bursar.db.query(`update counterfactual set spec = jsonb_set(spec, '{estimate,low}', '"80000000000000"')`);
+    await bursar.db.query(`update counterfactual set spec = jsonb_set(spec, '{promised,low}', '"80000000000000"')`);
     expect(await bursar.stores.savingLedger.known('default', 'act-1')).toMatchObject({
       estimatedMonthlySavingsLow: '80000.00',
       estimatedMonthlySavingsHigh: '116800.00',
@@ -350,6 +350,43 @@ describe('what was realised', async () => {
       await organisations.peak(bursar.db, 'default'),
     );
     expect(view.calibrations).toEqual(calibrations);
+  });
+
+  it('is told beside what people were shown, and compared with what the policy had said before', async () => {
+    const amounts = ['Savings', 'SavingsLow', 'SavingsHigh'] as const;
+    const shown = { Savings: '110000.00', SavingsLow: '100000.00', SavingsHigh: '120000.00' };
+    const corrected = {
+      id: 'rec-2',
+      team: 'blue',
+      policy: 'idle-stop',
+      policyVersion: 3,
+      action: 'Stop',
+      target: 'i-4',
+      currency: 'USD',
+      change: {},
+      computation: { savingBeforeCalibrationNanos: Array(3).fill('116800000000000').join(' ') },
+      ...Object.fromEntries(amounts.map((amount) => [`estimatedMonthly${amount}`, shown[amount]])),
+      estimatedMonthlySavingsNanos: '110000000000000',
+    };
+    await bursar.db.query(
+      `insert into recommendation (organisation, id, team, policy, action, target, body, made_at) values ('default', 'rec-2', 'blue', 'idle-stop', 'Stop', 'i-4', $1, now())`,
+      [JSON.stringify(corrected)],
+    );
+    await bursar.take([...usage('i-4', 0, 24, { account: 'a2' }), ...usage('i-5', 0, 24 * 16, { account: 'a2' })]);
+    await act(bursar.db, { ...stop('act-2', 24, 'i-4', 'blue'), recommendation: 'rec-2' });
+    await at(bursar, 24 * 17);
+    const ledger = bursar.stores.savingLedger;
+    const entry = await ledger.known('default', 'act-2');
+    expect(entry.predicted).toBe('53760.00');
+    expect(amounts.map((amount) => entry[`estimatedMonthly${amount}`])).toEqual(Object.values(shown));
+    const totals = async () => (await ledger.totals('default', { team: 'blue' })).estimated;
+    const sum = (amount: string) => [{ currency: 'USD', amount }];
+    await bursar.db.query(`update saving set state = 'estimated' where action = 'act-2'`);
+    const [monthly, monthlyLow, monthlyHigh] = Object.values(shown).map(sum);
+    expect(await totals()).toMatchObject({ monthly, monthlyLow, monthlyHigh });
+    // Written down before both were kept: the policy's own estimate.
+    await bursar.db.query(`update counterfactual set spec = spec - 'promised' where action = 'act-2'`);
+    expect(await totals()).toMatchObject({ monthly: sum('116800.00'), monthlyLow: [] });
   });
 });
 

@@ -42,6 +42,8 @@ export interface RecommendedSaving {
   readonly currency: string;
   /** Nanos per month, as the policy estimated them, before calibration; null: it could not say. */
   readonly monthly: SavingsEstimate | null;
+  /** The same as people were shown it, after calibration. */
+  readonly promised: SavingsEstimate | null;
   /** The estimate is of the whole saving, which happens once. */
   readonly once: boolean;
   /** The scope of a purchase; null: it is not a purchase, or has no scope. */
@@ -140,7 +142,10 @@ export interface Counterfactual {
   readonly policy: string | null;
   readonly policyVersion: number | null;
   readonly recommendation: string | null;
+  /** As the policy made it: what its calibration is learned from. */
   readonly estimate: SavingsEstimate | null;
+  /** As people were shown it and approved it: what the ledger says of it. */
+  readonly promised: SavingsEstimate | null;
   readonly once: boolean;
 }
 
@@ -179,6 +184,7 @@ export function counterfactualOf(
 ): Counterfactual {
   const { id, team, connection, target, effect, policy, recommendation } = action;
   const world = worldOf(effect, before, action.rollbackOf, recommended);
+  const estimated = recommended !== null && recommended.currency === currency ? recommended : null;
   return {
     action: id,
     team,
@@ -196,7 +202,8 @@ export function counterfactualOf(
     until: appliedAt + horizonMs(world, effect),
     policyVersion: recommended?.policyVersion ?? null,
     once: recommended?.once ?? false,
-    estimate: recommended !== null && recommended.currency === currency ? recommended.monthly : null,
+    estimate: estimated?.monthly ?? null,
+    promised: estimated?.promised ?? null,
   };
 }
 

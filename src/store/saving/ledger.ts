@@ -139,6 +139,7 @@ interface EntryRow {
   hours: LedgerEntry['hours'];
   reasons: LedgerEntry['reasons'];
   spec: CounterfactualJson;
+  promised: CounterfactualJson['estimate'];
 }
 
 interface TotalRow {
@@ -157,7 +158,7 @@ interface TotalRow {
 
 const ENTRIES = `
 select s.action, s.team, c.chain, s.state, s.reason, c.currency, s.from_at, c.until_at, s.is_over, s.checked_at, s.counterfactual_nanos::text as counterfactual, s.actual_nanos::text as actual,
-  s.measured_nanos::text as measured, s.verified_nanos::text as verified, s.predicted_nanos::text as predicted, s.claimed_ms::text as claimed_ms, s.hours, s.reasons, c.spec,
+  s.measured_nanos::text as measured, s.verified_nanos::text as verified, s.predicted_nanos::text as predicted, s.claimed_ms::text as claimed_ms, s.hours, s.reasons, c.spec, coalesce(c.spec -> 'promised', c.spec -> 'estimate') as promised,
   exists (select 1 from action a where a.organisation = s.organisation and a.id = s.action and a.state = 'rolled-back') as rolled_back
 from saving s join counterfactual c on c.organisation = s.organisation and c.team = s.team and c.action = s.action
 where s.organisation = $1 and ($2::text[] is null or s.team = any($2::text[])) and ($3::text is null or c.policy = $3) and ($4::text is null or s.state = $4)
@@ -185,10 +186,11 @@ export class SavingLedger {
   /** The totals of all entries of a filter. */
   async totals(organisation: string, filter: SavingFilter): Promise<SavingTotals> {
     const rows = await this.db.query<TotalRow>(
-      `select state, currency, case when state = 'unverifiable' then reason end as reason, count(*)::int as count, sum(measured::numeric)::text as measured, sum(verified::numeric)::text as verified, (sum((spec #>> '{estimate,mean}')::numeric) filter (where not rolled_back))::text as monthly,
-         case when bool_and(spec #>> '{estimate,low}' <> spec #>> '{estimate,high}') filter (where not rolled_back) then (sum((spec #>> '{estimate,low}')::numeric) filter (where not rolled_back))::text end as monthly_low,
-         case when bool_and(spec #>> '{estimate,low}' <> spec #>> '{estimate,high}') filter (where not rolled_back) then (sum((spec #>> '{estimate,high}')::numeric) filter (where not rolled_back))::text end as monthly_high,
-         (count(*) filter (where not rolled_back and spec #>> '{estimate,mean}' is null))::int as unknown, (count(*) filter (where rolled_back))::int as rolled_back
+      `select state, currency, case when state = 'unverifiable' then reason end as reason, count(*)::int as count, sum(measured::numeric)::text as measured, sum(verified::numeric)::text as verified,
+         (sum((promised ->> 'mean')::numeric) filter (where not rolled_back))::text as monthly,
+         case when bool_and(promised ->> 'low' <> promised ->> 'high') filter (where not rolled_back) then (sum((promised ->> 'low')::numeric) filter (where not rolled_back))::text end as monthly_low,
+         case when bool_and(promised ->> 'low' <> promised ->> 'high') filter (where not rolled_back) then (sum((promised ->> 'high')::numeric) filter (where not rolled_back))::text end as monthly_high,
+         (count(*) filter (where not rolled_back and promised ->> 'mean' is null))::int as unknown, (count(*) filter (where rolled_back))::int as rolled_back
        from (${ENTRIES}) as entry group by 1, 2, 3 order by 1, 2, 3`,
       [organisation, ...valuesOf(filter)],
     );
@@ -264,13 +266,13 @@ const valuesOf = ({ team, teams, policy, state, from, to }: SavingFilter): unkno
 ];
 
 function storedOf(row: EntryRow): StoredSaving {
-  const { currency, spec } = row;
+  const { currency, spec, promised } = row;
   const money = (nanos: string | null | undefined): string | null =>
     nanos === null || nanos === undefined ? null : formatMoney({ nanos: BigInt(nanos), currency });
   const known = (nanos: bigint): string => formatMoney({ nanos, currency });
   const [measured, verified] = [BigInt(row.measured), BigInt(row.verified)];
   // An interval without a width is one that nobody stated: an estimate is never certain.
-  const hasEnds = spec.estimate?.low !== spec.estimate?.high;
+  const hasEnds = promised?.low !== promised?.high;
   return {
     action: row.action,
     team: row.team,
@@ -292,9 +294,9 @@ function storedOf(row: EntryRow): StoredSaving {
     measured: known(measured),
     verified: known(verified),
     predicted: money(row.predicted),
-    estimatedMonthlySavings: money(spec.estimate?.mean),
-    estimatedMonthlySavingsLow: money(hasEnds ? spec.estimate?.low : null),
-    estimatedMonthlySavingsHigh: money(hasEnds ? spec.estimate?.high : null),
+    estimatedMonthlySavings: money(promised?.mean),
+    estimatedMonthlySavingsLow: money(hasEnds ? promised?.low : null),
+    estimatedMonthlySavingsHigh: money(hasEnds ? promised?.high : null),
     claimedSeconds: Number(row.claimed_ms) / 1000,
     hours: row.hours,
     reasons: row.reasons,

@@ -55,11 +55,19 @@ export interface HourRow {
 }
 
 /** A counterfactual as JSON holds it: amounts are decimal strings of nanos. */
-export type CounterfactualJson = Omit<Counterfactual, 'effect' | 'estimate' | 'world'> & {
+export type CounterfactualJson = Omit<Counterfactual, 'effect' | 'estimate' | 'promised' | 'world'> & {
   readonly effect: EffectJson;
   readonly world: unknown;
-  readonly estimate: { readonly mean: string; readonly low: string; readonly high: string } | null;
+  readonly estimate: EstimateJson | null;
+  /** Absent: it was written down before both were kept. */
+  readonly promised?: EstimateJson | null;
 };
+
+interface EstimateJson {
+  readonly mean: string;
+  readonly low: string;
+  readonly high: string;
+}
 
 /** Actions that share their savings, and every effect that reached their targets. */
 export interface Chain {
@@ -349,6 +357,7 @@ function recommendedOf({
     policyVersion,
     currency,
     monthly: estimateBefore(computation, now),
+    promised: now,
     once: savingRecurs === 'once',
     place,
   };
@@ -372,12 +381,15 @@ function counterfactualFrom({ effect, estimate, world, ...rest }: Counterfactual
     ...rest,
     effect: effectFromJson(effect),
     world: worldFrom(world as World | ShiftedAlone),
-    estimate:
-      estimate === null
-        ? null
-        : { mean: BigInt(estimate.mean), low: BigInt(estimate.low), high: BigInt(estimate.high) },
+    estimate: estimateFrom(estimate),
+    promised: estimateFrom(rest.promised ?? estimate),
   };
 }
+
+const estimateFrom = (estimate: EstimateJson | null): SavingsEstimate | null =>
+  estimate === null
+    ? null
+    : { mean: BigInt(estimate.mean), low: BigInt(estimate.low), high: BigInt(estimate.high) };
 
 const moneyFrom = ({ nanos, currency }: Money): Money => ({ nanos: BigInt(nanos), currency });
 

@@ -54,6 +54,7 @@ const recommended = (
     policyVersion: 1,
     currency: 'USD',
     monthly: { mean: 5n, low: 4n, high: 6n },
+    promised: { mean: 6n, low: 4n, high: 8n },
     once: false,
     place: action.startsWith('Purchase') ? { provider: 'AWS', region: 'us-east-1', sku: 'p5.48xlarge' } : null,
   },

@@ -37,6 +37,7 @@ const asked = (change: NonNullable<ActionFacts['recommended']>['change']): Parti
     policyVersion: 5,
     currency: 'USD',
     monthly: null,
+    promised: null,
     once: true,
     place: null,
   },
