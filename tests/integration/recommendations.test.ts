@@ -3,8 +3,12 @@ import { describe, expect, it } from 'vitest';
 import type { Reason } from '../../src/core/action/action.js';
 import type { Recommendation } from '../../src/core/policy/recommendation.js';
 import { formatInstant, HOUR_MS } from '../../src/core/time.js';
+import { recommendationEvidence } from '../../src/application/policy/recommendation-evidence.js';
+import { takeSamples } from '../../src/application/fleet/take-samples.js';
+import { FleetStore } from '../../src/store/fleet/fleet.js';
 import { testBursar } from '../support/bursar.js';
-import { recommendation } from '../support/makers.js';
+import { gpuSample, recommendation } from '../support/makers.js';
+import { group, instance } from '../support/memory-cloud.js';
 
 describe('recommendations that one evaluation makes', async () => {
   const { stores, db, clock } = await testBursar();
@@ -66,5 +70,46 @@ describe('recommendations that one evaluation makes', async () => {
       ['c', null],
     ]);
     await save(new Map());
+  });
+});
+
+describe('what a recommendation rests on', async () => {
+  const { stores, db, clock } = await testBursar({ targets: new FleetStore() });
+  const evidenceOf = (target: string) =>
+    recommendationEvidence(
+      stores,
+      'default',
+      { team: 'lab', target, place: null, change: {}, currency: 'USD' },
+      clock.at,
+    );
+
+  it('of a group that nobody reads by itself is what its busiest machine does', async () => {
+    const at = clock.at - HOUR_MS;
+    const member = (name: string, groupName: string) =>
+      instance(name, { target: `instance/${name}`, labels: { 'aws:autoscaling:groupName': groupName } });
+    const targets = [group('serve', 2), member('a', 'serve'), member('b', 'serve'), member('c', 'other')];
+    await stores.fleet.save(db, 'default', 'cloud', { at, targets, complete: true, problems: [] }, () => 'lab');
+    const use = { a: 0.2, b: 0.6, c: 1 };
+    await db.transaction((tx) =>
+      takeSamples(
+        stores,
+        tx,
+        'default',
+        'dcgm',
+        Object.entries(use).map(([name, ratio]) =>
+          gpuSample({
+            resource: name,
+            gpu: `GPU-${name}`,
+            at: at + 1000,
+            exporter: `dcgm/${name}`,
+            gpuUtilisationRatio: ratio,
+            labels: { instance_id: name },
+          }),
+        ),
+      ),
+    );
+    const { measure, points } = await evidenceOf('asg/serve');
+    expect([measure, points[0]?.value]).toEqual(['utilisation', 0.6]);
+    expect((await evidenceOf('asg/nobody')).measure).toBeNull();
   });
 });

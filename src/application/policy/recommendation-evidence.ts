@@ -1,6 +1,7 @@
 /**
  * What a recommendation rests on, as a series that can be drawn: of a purchase the GPUs that it would serve, day by day,
- * of anything else how busy the target's GPUs were, hour by hour.
+ * of anything else how busy the target's GPUs were, hour by hour; a group that nobody reads by itself is as busy as the
+ * busiest of its machines.
  *
  * Reads only, up to the organisation's newest instant. A day or an hour of which nothing is recorded is null, not zero;
  * where nothing is recorded at all it says so.
@@ -9,11 +10,11 @@ import type { DemandSeries } from '../../core/policy/policy.js';
 import { READINGS_DAYS } from '../../core/policy/policy.js';
 import type { PurchasePlace } from '../../core/policy/recommendation.js';
 import { DAY_MS, formatInstant, HOUR_MS, hourOf } from '../../core/time.js';
-import { resourceMinutes } from '../../store/fleet/resource-minutes.js';
+import { resourceMinutes, type ResourceMinutes } from '../../store/fleet/resource-minutes.js';
 import type { StoredRecommendation } from '../../store/policy/recommendations.js';
 import type { Stores } from '../../store/stores.js';
 
-type Needed = Pick<Stores, 'db' | 'organisations' | 'prices' | 'views'>;
+type Needed = Pick<Stores, 'db' | 'fleet' | 'organisations' | 'prices' | 'views'>;
 
 export interface EvidencePoint {
   /** ISO 8601: where the step begins. */
@@ -47,22 +48,35 @@ export async function recommendationEvidence(
 
 /** How busy the target was in each hour of the readings that policies see. */
 async function busyness(
-  { db }: Needed,
+  { db, fleet }: Needed,
   organisation: string,
   { team, target }: Pick<StoredRecommendation, 'team' | 'target'>,
   asOf: number,
 ): Promise<EvidenceSeries> {
-  const after = asOf - READINGS_DAYS * DAY_MS;
-  const found = (await resourceMinutes(db, organisation, team, after, asOf)).find(
-    ({ newest }) => newest.resource === target || newest.target === target,
-  );
-  if (found === undefined) return NOTHING;
-  const hours = new Map<number, { sum: number; count: number }>();
-  for (const { at, gpu } of found.minutes) {
-    if (gpu === null) continue;
-    const hour = hours.get(hourOf(at)) ?? { sum: 0, count: 0 };
-    hours.set(hourOf(at), { sum: hour.sum + gpu, count: hour.count + 1 });
+  const all = await resourceMinutes(db, organisation, team, asOf - READINGS_DAYS * DAY_MS, asOf);
+  const own = all.find(({ newest }) => newest.resource === target || newest.target === target);
+  if (own !== undefined) return byHour(hoursOf([own]), asOf);
+  const machines = await fleet.machinesOf(db, organisation, team, target);
+  const isMachine = ({ newest }: ResourceMinutes): boolean =>
+    machines.some((one) => one.connection === newest.connection && one.target === newest.target);
+  return byHour(hoursOf(all.filter(isMachine)), asOf);
+}
+
+/** By hour the minutes of which a reading is known, each as busy as the busiest. */
+function hoursOf(resources: readonly ResourceMinutes[]): Map<number, number[]> {
+  const busiest = new Map<number, number>();
+  for (const { minutes } of resources)
+    for (const { at, gpu } of minutes) if (gpu !== null) busiest.set(at, Math.max(gpu, busiest.get(at) ?? 0));
+  const hours = new Map<number, number[]>();
+  for (const [at, gpu] of busiest) {
+    const hour = hours.get(hourOf(at));
+    if (hour === undefined) hours.set(hourOf(at), [gpu]);
+    else hour.push(gpu);
   }
+  return hours;
+}
+
+function byHour(hours: ReadonlyMap<number, readonly number[]>, asOf: number): EvidenceSeries {
   if (hours.size === 0) return NOTHING;
   const first = Math.min(...hours.keys());
   const steps = Math.floor((hourOf(asOf) - first) / HOUR_MS) + 1;
@@ -70,8 +84,9 @@ async function busyness(
     measure: 'utilisation',
     stepSeconds: HOUR_MS / 1000,
     points: Array.from({ length: steps }, (_, n): EvidencePoint => {
-      const hour = hours.get(first + n * HOUR_MS);
-      return { at: formatInstant(first + n * HOUR_MS), value: hour === undefined ? null : hour.sum / hour.count };
+      const all = hours.get(first + n * HOUR_MS);
+      const value = all === undefined ? null : all.reduce((sum, one) => sum + one, 0) / all.length;
+      return { at: formatInstant(first + n * HOUR_MS), value };
     }),
     threshold: null,
   };

@@ -408,6 +408,24 @@ export class FleetStore implements TargetFinder {
     return rows.flatMap(({ body }) => (groupOf(body) === group ? [body] : []));
   }
 
+  /** A team's machines that are or were one of a group's, as far as they are remembered. */
+  async machinesOf(
+    db: Queryable,
+    organisation: string,
+    team: string,
+    group: string,
+  ): Promise<{ readonly connection: string; readonly target: string }[]> {
+    const rows = await db.query<{ connection: string; body: FleetTarget }>(
+      `select connection, body from fleet_target where organisation = $1 and team = $2
+         and body ->> 'kind' = 'instance' and body -> 'labels' ?| $3::text[] order by connection, target`,
+      [organisation, team, MEMBER_LABELS],
+    );
+    return rows.flatMap(({ connection, body }) => {
+      const own = groupOf(body);
+      return own === group || `${connection}/${own}` === group ? [{ connection, target: body.target }] : [];
+    });
+  }
+
   /** The last known data of a target's creation, its labels, and its cloud's report that it is unhealthy. */
   async keptOf(
     db: Queryable,
