@@ -1,7 +1,7 @@
 /**
  * The readable summary of a first run: spend per team, budgets, what has no price, what is recommended. Reads only.
  */
-import { exhaustionDayOf } from '../core/budget/exhaustion.js';
+import { exhaustionDayOf, isEndKnown } from '../core/budget/exhaustion.js';
 import { byLowEnd } from '../core/policy/recommendation.js';
 import { monthLabel, formatInstant } from '../core/time.js';
 import { parseSpendQuery } from '../core/cost/spend-query.js';
@@ -91,7 +91,7 @@ const budgetsTable = (states: readonly StoredState[]): string[] =>
       amount(state.spent),
       state.forecast === null ? 'unknown' : amount(state.forecast.mean),
       state.forecast === null ? '' : `${amount(state.forecast.low)} to ${amount(state.forecast.high)}`,
-      exhaustionDayOf(state) ?? 'no',
+      exhaustionDayOf(state) ?? (isEndKnown(state) ? 'no' : 'unknown'),
       amount(state.unpricedGpuHours),
     ]),
   );

@@ -4,7 +4,7 @@
  * Pure, and plain text only. Amounts are rounded for people here and nowhere else, half to even; an unknown amount is
  * shown as unknown.
  */
-import { exhaustionDayOf } from '../budget/exhaustion.js';
+import { exhaustionDayOf, isEndKnown } from '../budget/exhaustion.js';
 import type { EffectJson } from '../action/action.js';
 import { monthAfter } from '../time.js';
 import type { Sentences } from './words.js';
@@ -68,7 +68,7 @@ function budget(news: BudgetNews): Content {
   return content(title, {
     lines: [
       exhausted === null
-        ? 'At this rate the budget lasts until the end of the period.'
+        ? `${isEndKnown(news) ? 'At this rate' : 'By what has a price'} the budget lasts until the end of the period.`
         : isGone
           ? `The budget ran out on ${exhausted}.`
           : `At this rate it runs out on ${exhausted}.`,

@@ -143,9 +143,12 @@ export interface BudgetState {
   readonly credits: bigint;
   /** Nanos of the period that are owed whatever happens and are not yet in `spent`. */
   readonly committed: bigint;
-  /** Null if there is no history to forecast from. */
+  /** Null if there is no history to forecast from, or nothing of it has a price. */
   readonly forecast: BudgetForecast | null;
-  /** Nanos per 24 hours over the last seven days (or since the first spend); null before an hour is known. */
+  /**
+   * Nanos per 24 hours over the last seven days (or since the first spend); null before an hour is known, and where
+   * nothing of them has a price.
+   */
   readonly burnRatePerDay: bigint | null;
   /** The hour in which the plan ran out, or when it will on the way to the forecast; null if it will last. */
   readonly exhaustionAt: number | null;
@@ -273,7 +276,7 @@ export function evaluateBudget({
   const spent = within.reduce((sum, point) => sum + counted(point), 0n);
   const burnRatePerDay = burnRate(points, counted, now);
   const forecast =
-    now >= period.end
+    now >= period.end && !isUnknown(within)
       ? { mean: spent, low: spent, high: spent, method: 'closed' }
       : forecastOf(budget.zone, points, counted, { period, now, spent, committed, reserved, forecaster });
   const exhaustionAt =
@@ -296,17 +299,20 @@ export function evaluateBudget({
   };
 }
 
+/** Used and nothing of it priced: what it has cost is unknown, and not zero. */
+const isUnknown = (points: readonly SpendPoint[]): boolean =>
+  points.some(({ unpricedQuantity }) => unpricedQuantity > 0n) &&
+  points.every(({ nanos, creditNanos }) => nanos === 0n && creditNanos === 0n);
+
 type Counted = (point: SpendPoint) => bigint;
 
 function burnRate(points: readonly SpendPoint[], counted: Counted, now: number): bigint | null {
   const first = points[0];
   if (first === undefined) return null;
   const from = Math.max(first.at, now - BURN_WINDOW_MS);
-  if (now - from < HOUR_MS) return null;
-  const sum = points.reduce(
-    (total, point) => (point.at >= from && point.at < now ? total + counted(point) : total),
-    0n,
-  );
+  const recent = points.filter(({ at }) => at >= from && at < now);
+  if (now - from < HOUR_MS || isUnknown(recent)) return null;
+  const sum = recent.reduce((total, point) => total + counted(point), 0n);
   return (sum * BigInt(DAY_MS)) / BigInt(now - from);
 }
 
@@ -328,6 +334,7 @@ function forecastOf(
   const { period, now, spent, committed, reserved, forecaster } = context;
   const first = points[0];
   if (forecaster === null || first === undefined || first.at > now || now < period.start) return null;
+  if (now >= period.end || isUnknown(points)) return null;
   const today = localDays(zone, now);
   const begin = localDays(zone, first.at);
   const daily = new Array<number>(today - begin + 1).fill(0);

@@ -2,7 +2,7 @@
  * What a report is written in: cells with typed values, tables of them, sections of tables and pictures. Every format
  * shows the same cells; a value that is not known stays a null.
  */
-import { exhaustionDayOf } from '../../core/budget/exhaustion.js';
+import { exhaustionDayOf, isEndKnown } from '../../core/budget/exhaustion.js';
 
 export type Cell =
   /** An amount in a currency. */
@@ -56,9 +56,12 @@ export const count = (value: number | null): Cell => ({ kind: 'count', value });
 export const name = (text: string | null): Cell => ({ kind: 'name', text });
 export const text = (words: string): Cell => ({ kind: 'text', text: words });
 export const NONE: Cell = { kind: 'none' };
-/** The day on which a budget's plan runs out, or the word for never. */
-export function exhausted(budget: Parameters<typeof exhaustionDayOf>[0], never: string): Cell {
+/** The day on which a budget's plan runs out, or the word for never, or for what nobody knows. */
+export function exhausted(
+  budget: Parameters<typeof exhaustionDayOf>[0] & Parameters<typeof isEndKnown>[0],
+  words: { text(of: 'none' | 'unknown'): string },
+): Cell {
   const day = exhaustionDayOf(budget);
-  return day === null ? text(never) : { kind: 'day', day };
+  return day === null ? text(words.text(isEndKnown(budget) ? 'none' : 'unknown')) : { kind: 'day', day };
 }
 export const instant = (at: string | null): Cell => ({ kind: 'instant', at });

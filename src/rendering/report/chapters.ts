@@ -172,7 +172,7 @@ class ChapterWriter {
               money(one.forecast.mean, one.currency),
               money(one.forecast.low, one.currency),
               money(one.forecast.high, one.currency),
-              exhausted(one, this.texts.text('none')),
+              exhausted(one, this.texts),
             ],
           ],
     );

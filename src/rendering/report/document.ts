@@ -180,7 +180,7 @@ class Writer {
       money(one.forecast?.mean ?? null, one.currency),
       money(one.forecast?.low ?? null, one.currency),
       money(one.forecast?.high ?? null, one.currency),
-      exhausted(one, this.texts.text('none')),
+      exhausted(one, this.texts),
       hours(one.unpricedGpuHours),
     ]);
     const columns = 'budget team period planned spent committed ratio forecast low high exhaustion unpriced'.split(' ');

@@ -387,9 +387,7 @@ function counterfactualFrom({ effect, estimate, world, ...rest }: Counterfactual
 }
 
 const estimateFrom = (estimate: EstimateJson | null): SavingsEstimate | null =>
-  estimate === null
-    ? null
-    : { mean: BigInt(estimate.mean), low: BigInt(estimate.low), high: BigInt(estimate.high) };
+  estimate === null ? null : { mean: BigInt(estimate.mean), low: BigInt(estimate.low), high: BigInt(estimate.high) };
 
 const moneyFrom = ({ nanos, currency }: Money): Money => ({ nanos: BigInt(nanos), currency });
 

@@ -1,6 +1,6 @@
 /** An alert's title, facts and links, made from its facts in the reader's language. */
 import type { ComponentChildren } from 'preact';
-import { exhaustion } from './standing.js';
+import { endOf } from './standing.js';
 import type { ApprovalReason, Driver, LackingAmount, LackingNews, News } from '../../core/alert/alert.js';
 import { commitmentIn } from '../../core/alert/words.js';
 import type { EffectJson } from '../../core/action/action.js';
@@ -159,7 +159,7 @@ function budgetFacts(news: NewsOf<'budget'>): readonly FactLine[] {
     [say('column.spent'), money(spent, currency)],
     [say('column.planned'), money(planned, currency)],
     [say('budget.forecast'), between(forecast, currency)],
-    [say(Number(spent) >= Number(planned) ? 'budget.ended' : 'budget.end'), exhaustion(news) ?? say('budget.no-end')],
+    [say(Number(spent) >= Number(planned) ? 'budget.ended' : 'budget.end'), endOf(news)],
     [say('budget.period'), say('span', { from: day(periodStart), to: day(periodEnd) })],
     ...(Number(unpricedGpuHours) > 0 ? [[say('teams.unpriced'), decimal(unpricedGpuHours)] as const] : []),
     ...lackingFacts(news),

@@ -1,5 +1,5 @@
 /** A budget's state, in a word or two and with a tone. */
-import { exhaustionDayOf } from '../../core/budget/exhaustion.js';
+import { exhaustionDayOf, isEndKnown } from '../../core/budget/exhaustion.js';
 import type { BudgetState } from './answers.js';
 import { day } from './format.js';
 import { say } from './language.js';
@@ -10,6 +10,10 @@ export function exhaustion(state: Parameters<typeof exhaustionDayOf>[0]): string
   return found === null ? null : day(found);
 }
 
+/** The same in words; usage without a price is in no sum: nobody knows whether the budget lasts. */
+export const endOf = (state: Parameters<typeof exhaustion>[0] & Parameters<typeof isEndKnown>[0]): string =>
+  exhaustion(state) ?? say(isEndKnown(state) ? 'budget.no-end' : 'unknown');
+
 const isOver = ({ planned, spent }: BudgetState): boolean => planned !== null && Number(spent) > Number(planned);
 
 export function standing(state: BudgetState | null): readonly [tone: 'good' | 'warn' | 'bad' | 'plain', text: string] {
@@ -19,7 +23,6 @@ export function standing(state: BudgetState | null): readonly [tone: 'good' | 'w
   if (isOver(state))
     return ['bad', exhausted === null ? say('standing.over') : say('standing.ran-out', { day: exhausted })];
   if (exhausted !== null) return ['warn', say('standing.runs-out', { day: exhausted })];
-  // Usage without a price is in no sum: nobody knows whether the budget will last.
-  if (Number(state.unpricedGpuHours) > 0) return ['warn', say('standing.unpriced')];
+  if (!isEndKnown(state)) return ['warn', say('standing.unpriced')];
   return state.forecast === null ? ['plain', say('standing.no-forecast')] : ['good', say('standing.lasts')];
 }

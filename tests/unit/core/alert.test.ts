@@ -700,8 +700,9 @@ describe('words', () => {
     expect(text({ spent: '10000', exhaustionAt: '2026-11-20T17:00:00Z', exhaustionDay: '2026-11-21' })).toContain(
       'The budget ran out on 2026-11-21.',
     );
+    expect(text({ exhaustionAt: null })).toContain('At this rate the budget lasts until the end of the period.');
     expect(text({ exhaustionAt: null, forecast: null, unpricedGpuHours: '12.5' })).toMatch(
-      /lasts until the end of the period[^]*12\.5 GPU-hours have no price yet[^]*Forecast at the end: unknown/,
+      /By what has a price the budget lasts until the end of the period[^]*12\.5 GPU-hours have no price yet[^]*Forecast at the end: unknown/,
     );
   });
 

@@ -107,6 +107,16 @@ describe('the state of a budget', () => {
     });
   });
 
+  it('never forecasts 0 of what has no price', () => {
+    const unpriced = daily('2026-10-01', 10, 0).map((one) => ({ ...one, unpricedQuantity: 80n }));
+    const unknown = { forecast: null, burnRatePerDay: null, exhaustionAt: null, unpricedQuantity: 800n };
+    expect(evaluate(unpriced, '2026-10-11')).toMatchObject(unknown);
+    // Nor of a period that is over.
+    expect(evaluate(unpriced, '2026-11-02', { instant: at('2026-10-01') })).toMatchObject({ forecast: null });
+    expect(evaluate([...unpriced, point('2026-10-02', 100)], '2026-10-11').forecast).not.toBeNull();
+    expect(evaluate(daily('2026-10-01', 10, 0), '2026-10-11').forecast).toMatchObject({ mean: 0n });
+  });
+
   it('carries unpriced quantity, and says nothing where nothing is known', () => {
     const state = evaluate([point('2026-10-02', 0, { unpricedQuantity: 42n })], '2026-10-02T00:30:00Z');
     expect(state).toMatchObject({ unpricedQuantity: 42n, burnRatePerDay: null });

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { runningDay } from '../../../src/core/time.js';
 import { encodingFor } from '../../../src/web/assets.js';
 import { csvOf } from '../../../src/core/csv.js';
-import { standing } from '../../../src/web/dashboard/standing.js';
+import { endOf, standing } from '../../../src/web/dashboard/standing.js';
 import { decimal, duration, figureOf, instant, money, percent, words } from '../../../src/web/dashboard/format.js';
 import { standAlone } from '../../../src/web/dashboard/picture-points.js';
 import { gpusOfParts, heldText, measureOf } from '../../../src/web/dashboard/measures.js';
@@ -82,6 +82,7 @@ describe('values', () => {
       ({ planned: '100', spent: '10', exhaustionAt: null, forecast: { mean: '20' }, unpricedGpuHours }) as never;
     expect(standing(state('0.000000'))[0]).toBe('good');
     expect(standing(state('12.5'))).toEqual(['warn', 'usage without a price']);
+    expect([endOf(state('0.000000')), endOf(state('12.5'))]).toEqual(['not in this period', 'unknown']);
   });
 
   it('rounds for reading, half away from a whole amount included', () => {

@@ -32,7 +32,7 @@ import { get, list, Trouble } from '../api.js';
 import { Periods } from '../budget-periods.js';
 import { Budgets, BurnDrawn } from '../budgets.js';
 import { amountColumnIn, instantColumn } from '../columns.js';
-import { exhaustion, standing } from '../standing.js';
+import { endOf, standing } from '../standing.js';
 import { DriverTable } from '../drivers.js';
 import { interval } from '../expected.js';
 import { code, day, instant, money, percent, within } from '../format.js';
@@ -213,7 +213,7 @@ function Figures({ answer: { budget, evaluated } }: { readonly answer: Answer })
         {planned === null ? null : (
           <Figure
             name={say(Number(spent) > Number(planned) ? 'budget.ended' : 'budget.end')}
-            value={exhaustion(evaluated.state) ?? say('budget.no-end')}
+            value={endOf(evaluated.state)}
           />
         )}
       </dl>
