@@ -102,12 +102,15 @@ it('on sale is kept as a reservation is: as an offer with its rates, and as pric
   ]);
   await bursar.take(ran(3, -1, 'on-demand'));
   await runner.drain();
-  const [series] = await stores.views.demand(
-    db,
-    { organisation: 'default', team: 'lab', currency: 'USD', asOf: NOW },
-    NOW - 24 * HOUR,
-    await stores.prices.book(db, 'default'),
-  );
+  const demandAt = async (asOf: number) => {
+    const request = { organisation: 'default', team: 'lab', currency: 'USD', asOf };
+    return stores.views.demand(db, request, NOW - 24 * HOUR, await stores.prices.book(db, 'default'));
+  };
+  const [series] = await demandAt(NOW);
+  // The hours after it are not read yet, and not without use; one that is silent for long is.
+  const inUse = async (hours: number) => [...((await demandAt(NOW + hours * HOUR))[0]?.gpus ?? [])];
+  expect(await Promise.all([0, 1, 2].map(inUse))).toEqual([[21], [21], [21]]);
+  expect(await inUse(4)).toEqual([21, 0, 0, 0, 0]);
   // What the policy compares: $16 an hour for 8 GPUs are $2 each, as the plan's own rates say.
   expect(
     series?.reserved

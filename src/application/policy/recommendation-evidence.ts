@@ -110,13 +110,14 @@ async function served(
   const own = demand.filter((series) => isServed(series, place));
   if (own.length === 0) return NOTHING;
   const first = Math.floor(Math.min(...own.map((series) => series.from)) / DAY_MS) * DAY_MS;
+  const end = Math.max(...own.map(({ from: began, gpus }) => began + gpus.length * HOUR_MS));
   const days = Math.ceil((hourOf(asOf) - first) / DAY_MS);
   const { units } = change;
   return {
     measure: 'gpus',
     stepSeconds: DAY_MS / 1000,
     points: Array.from({ length: days }, (_, n): EvidencePoint => {
-      const day = { start: first + n * DAY_MS, end: Math.min(first + (n + 1) * DAY_MS, hourOf(asOf)) };
+      const day = { start: first + n * DAY_MS, end: Math.min(first + (n + 1) * DAY_MS, end) };
       return { at: formatInstant(day.start), value: meanGpus(own, day) };
     }),
     threshold: typeof units === 'number' ? units : null,

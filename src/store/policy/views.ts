@@ -56,6 +56,8 @@ const COVERED_DAYS = 45;
 
 /** A year: a commitment of a year is vouched for by no less (planning/commitment/recommend.ts). */
 const DEMAND_HOURS = 24 * 366;
+/** Meters are late by so much at most: every reading looks so far back for late records. */
+const SILENT_HOURS = 3;
 
 interface DemandRow {
   provider: string;
@@ -183,7 +185,10 @@ export class ViewStore {
     );
   }
 
-  /** Metered GPUs per hour from `from` until the request's instant, with the prices that hold then. */
+  /**
+   * Metered GPUs per hour from `from` until the request's instant, with the prices that hold then. An hour counts when it
+   * has been read: the last one of an account of which nothing at all is metered yet is no hour without use.
+   */
   async demand(
     db: Queryable,
     { organisation, team, currency, asOf }: ViewRequest,
@@ -191,6 +196,7 @@ export class ViewStore {
     prices: CurrentPrices,
   ): Promise<DemandSeries[]> {
     const until = hourOf(asOf);
+    const readUntil = await this.readUntil(db, organisation, until);
     const rows = await db.query<DemandRow>(
       `select provider, account, sku, region, gpu_model, term, string_agg(extract(epoch from hour)::bigint::text, ',' order by hour) as hours, string_agg(parts::text, ',' order by hour) as parts from (
          select d.provider, d.account, d.sku, d.region, d.gpu_model, d.term, u.hour, sum(u.gpu_part_ms) as parts
@@ -203,7 +209,8 @@ export class ViewStore {
     const all = rows.map((row): DemandSeries => {
       const [hours, parts] = [row.hours.split(','), row.parts.split(',')];
       const first = Number(hours[0]) * 1000;
-      const gpus = new Float64Array(Math.max(0, (until - first) / HOUR_MS));
+      const end = readUntil(row.provider, row.account);
+      const gpus = new Float64Array(Math.max(0, (end - first) / HOUR_MS));
       hours.forEach((hour, at) => {
         gpus[(Number(hour) * 1000 - first) / HOUR_MS] = Number(parts[at]) / (GPU_PARTS * HOUR_MS);
       });
@@ -221,6 +228,25 @@ export class ViewStore {
       };
     });
     return all.map((series) => (series.term === 'on-demand' ? withCommitments(series, all) : series));
+  }
+
+  /**
+   * Where the hours end that were read of an account; one that was silent for longer than meters are late is taken to
+   * use nothing.
+   */
+  private async readUntil(
+    db: Queryable,
+    organisation: string,
+    until: number,
+  ): Promise<(provider: string, account: string | null) => number> {
+    const rows = await db.query<{ provider: string; account: string | null; newest: Date }>(
+      `select d.provider, d.account, max(u.hour) as newest
+       from usage_hour u join dimension d on d.organisation = u.organisation and d.id = u.dimension and d.kind = 'metered'
+       where u.organisation = $1 and u.hour >= $2 and u.hour < $3 and u.gpu_part_ms is not null group by 1, 2`,
+      [organisation, formatInstant(until - SILENT_HOURS * HOUR_MS), formatInstant(until)],
+    );
+    const ends = new Map(rows.map((row) => [accountKey(row.provider, row.account), row.newest.getTime() + HOUR_MS]));
+    return (provider, account) => ends.get(accountKey(provider, account)) ?? until;
   }
 
   /**
@@ -432,6 +458,8 @@ function stateOf(state: BudgetStateJson): Omit<BudgetState, 'budget' | 'period' 
     unpricedQuantity: (nanos(state.unpricedGpuHours) * PART_MS_PER_GPU_HOUR) / 1_000_000_000n,
   };
 }
+
+const accountKey = (provider: string, account: string | null): string => JSON.stringify([provider, account]);
 
 /**
  * An on-demand series beside what commitments served of the same GPUs: their use of the last day tells how many hold
