@@ -109,8 +109,8 @@ it('on sale is kept as a reservation is: as an offer with its rates, and as pric
   const [series] = await demandAt(NOW);
   // The hours after it are not read yet, and not without use; one that is silent for long is.
   const inUse = async (hours: number) => [...((await demandAt(NOW + hours * HOUR))[0]?.gpus ?? [])];
-  expect(await Promise.all([0, 1, 2].map(inUse))).toEqual([[21], [21], [21]]);
-  expect(await inUse(4)).toEqual([21, 0, 0, 0, 0]);
+  expect(await Promise.all([0, 1, 2].map(inUse))).toEqual([[24], [24], [24]]);
+  expect(await inUse(4)).toEqual([24, 0, 0, 0, 0]);
   // What the policy compares: $16 an hour for 8 GPUs are $2 each, as the plan's own rates say.
   expect(
     series?.reserved
