@@ -152,6 +152,13 @@ describe('the API', async () => {
     );
   });
 
+  it('the rows of an import that was never made are not found, rather than none', async () => {
+    expect(await api.call('GET', '/v1/imports/99999/rejects')).toMatchObject({
+      status: 404,
+      body: { detail: 'there is no import "99999"' },
+    });
+  });
+
   it('cursors that are none are refused, and so are unknown fields', async () => {
     for (const path of ['/v1/rejects', '/v1/imports', '/v1/prices', '/v1/audit']) {
       expect(await api.call('GET', `${path}?cursor=nonsense`)).toMatchObject({

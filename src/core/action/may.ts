@@ -57,10 +57,10 @@ export function mayDecide(
 ): MayDecide {
   const scope = ofScope(scopes);
   return {
-    approve: scope ?? approval(action, now) ?? ofStops(stops),
-    reject: scope ?? rejection(action),
+    approve: approval(action, now) ?? scope ?? ofStops(stops),
+    reject: rejection(action) ?? scope,
     rollback:
-      scope ?? takingBack(action) ?? ofStops(stops, '; bursar rollback --under-stop works, with the role admin'),
+      takingBack(action) ?? scope ?? ofStops(stops, '; bursar rollback --under-stop works, with the role admin'),
   };
 }
 
@@ -102,11 +102,10 @@ export function mayDecideRecommendation(
   stops: readonly SetStop[],
 ): Omit<MayDecide, 'rollback'> {
   const reason =
-    ofScope(scopes) ??
-    (status !== 'open'
+    status !== 'open'
       ? no('state', `it is ${status}`)
       : (parseInstant(expiresAt) ?? 0) <= now
         ? no('expired', 'it has expired')
-        : null);
+        : ofScope(scopes);
   return { approve: reason ?? ofStops(stops), reject: reason };
 }

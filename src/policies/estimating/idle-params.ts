@@ -12,15 +12,15 @@ export const IDLE_PARAMS = z.strictObject({
     .min(0)
     .max(1)
     .default(IDLE_DEFAULTS.maximumFalseStopProbability)
-    .describe('Largest probability of a false stop at which a stop is proposed'),
+    .describe('Largest probability of a wrong stop at which a stop is proposed'),
   falseStopMinutes: z
     .number()
     .min(0)
     .max(10_080)
     .default(IDLE_DEFAULTS.falseStopMinutes)
     .describe(
-      'What a false stop costs its users beyond the restart, in GPU-minutes; less stops more, and more of it in vain. ' +
-        'On 143 recorded services 60 saved 46 % of what is possible with 17 % false stops; 10, with the probability at 1, 65 % with 33 %',
+      'What a wrong stop costs its users beyond the restart, in GPU-minutes; less stops more, and more of it in vain. ' +
+        'On 143 recorded services 60 saved 46 % of what is possible with 17 % wrong stops; 10, with the probability at 1, 65 % with 33 %',
     ),
   minimumQuietMinutes: z
     .number()

@@ -3,6 +3,7 @@
  */
 import type { PriceStatement } from '../price/prices.js';
 import type { ImportedFile, ImportedPrices } from '../../core/ports.js';
+import { missing } from '../../core/errors.js';
 import type { Reject } from '../../core/usage.js';
 import { copyText, type Queryable, type Transaction } from '../database.js';
 
@@ -41,6 +42,12 @@ export class RejectStore {
          and ($3::bigint is null or import < $3 or (import = $3 and no > $4)) order by reject.import desc, reject.no limit $5`,
       [organisation, importId, after?.import ?? null, after?.no ?? null, limit],
     );
+  }
+
+  /** @throws Failure missing. */
+  async checkImport(organisation: string, id: string): Promise<void> {
+    const known = await this.db.query(`select 1 from import where organisation = $1 and id = $2`, [organisation, id]);
+    if (known.length === 0) throw missing(`there is no import "${id}"`);
   }
 
   /** Notes the import of a price list and keeps its rejects. */

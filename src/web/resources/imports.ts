@@ -232,6 +232,7 @@ export class ImportsController {
     @PathInput('id', importId) id: string,
     @QueryInput(pageQuerySchema) query: PageQuery,
   ): Promise<Page<StoredReject>> {
+    await this.parts.stores.rejects.checkImport(principal.organisation, id);
     return this.rejectPage(principal.organisation, id, query);
   }
 

@@ -56,8 +56,11 @@ describe('of an action', () => {
     ]);
   });
 
-  it('needs the scope approve before anything else', () => {
-    expect(codes({}, ['read'])).toEqual(['scope', 'scope', 'scope']);
+  it('needs the scope approve for what anybody may, and for nothing else', () => {
+    expect(codes({}, ['read'])).toEqual(['scope', 'scope', 'nothing']);
+    expect(codes({ state: 'refused' }, ['read'])).toEqual(['state', 'state', 'nothing']);
+    const approved = { status: 'approved', expiresAt: '2026-11-18T12:00:00Z' };
+    expect(mayDecideRecommendation(approved, ['read'], 50, []).approve?.code).toBe('state');
     expect(mayDecide(action, ['read'], 50, []).approve?.message).toContain('operator');
   });
 });
@@ -75,7 +78,7 @@ describe('under the kill switch', () => {
     ]).toEqual([
       ['stopped', null, 'nothing'],
       ['state', 'asked', 'stopped'],
-      ['scope', 'scope', 'scope'],
+      ['scope', 'scope', 'nothing'],
     ]);
     const open = { status: 'open', expiresAt: '2026-11-18T12:00:00Z' };
     expect(mayDecideRecommendation(open, ['approve'], 50, [lab])).toMatchObject({

@@ -30,7 +30,7 @@ describe('values', () => {
   });
 
   it('shows what is kept in nanos as money, named without its unit of storage', () => {
-    expect(figureOf('field', 'perGpuHourNanos', 2_088_500_000, 'USD')).toEqual(['Per gpu hour', '$2.0885']);
+    expect(figureOf('field', 'perGpuHourNanos', 2_088_500_000, 'USD')).toEqual(['Per GPU-hour', '$2.0885']);
     expect(figureOf('field', 'units', 8, 'USD')).toEqual(['Units', '8']);
     expect(
       figureOf('measure', 'savingBeforeCalibrationNanos', '3343693200000 3081341100000 3606045300000', 'USD'),

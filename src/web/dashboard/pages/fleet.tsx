@@ -172,7 +172,7 @@ const columns = ({ isTwin, groupOf }: Among): readonly Column<FleetDetail>[] => 
   {
     name: say('fleet.last-action'),
     isMinor: true,
-    text: ({ lastAction }) => lastAction?.proposedAt ?? '',
+    text: ({ lastAction }) => (lastAction === null ? '' : code('act', lastAction.effect)),
     cell: (one) => <LastAction {...one} />,
   },
 ];

@@ -106,8 +106,8 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'If the newest reading of a resource is older, it does not count as running':
     '最新读数早于此时间的资源视为运行状态未知',
   'Minutes until a stopped resource works again': '停止的资源恢复工作所需的分钟数',
-  'Largest probability of a false stop at which a stop is proposed': '提议停止时允许的最大误停概率',
-  'What a false stop costs its users beyond the restart, in GPU-minutes; less stops more, and more of it in vain. On 143 recorded services 60 saved 46 % of what is possible with 17 % false stops; 10, with the probability at 1, 65 % with 33 %':
+  'Largest probability of a wrong stop at which a stop is proposed': '提议停止时允许的最大误停概率',
+  'What a wrong stop costs its users beyond the restart, in GPU-minutes; less stops more, and more of it in vain. On 143 recorded services 60 saved 46 % of what is possible with 17 % wrong stops; 10, with the probability at 1, 65 % with 33 %':
     '误停除重启外给使用者带来的代价（GPU 分钟）；越小停得越多，徒劳的也越多。在 143 个有记录的服务上，60 节省了可能值的 46%，误停 17%；取 10 且概率上限为 1 时节省 65%，误停 33%',
   'Whether a machine may be stopped if the stop loses the data on its local disks':
     '是否允许停止会因此丢失本地盘数据的机器',

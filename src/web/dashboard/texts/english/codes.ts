@@ -176,7 +176,7 @@ export const CODES = {
   'field.provider': 'Provider',
   'field.region': 'Region',
   'field.gpuParts': 'GPU parts',
-  'field.perGpuHour': 'Per gpu hour',
+  'field.perGpuHour': 'Per GPU-hour',
   'field.termHours': 'Hours of the term',
   'field.upfront': 'Upfront',
   'value.mon': 'Monday',
