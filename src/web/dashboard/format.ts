@@ -137,7 +137,7 @@ function shown(value: unknown): string {
   if (Array.isArray(value)) return value.length === 0 ? say('none') : value.map(shownCode).join(say('list.comma'));
   // A sentence may be the server's own: of a refusal, say.
   if (typeof value === 'string') return (value.includes(' ') ? inReadersWords(value) : null) ?? value;
-  if (typeof value !== 'object') return String(value);
+  if (typeof value !== 'object') return typeof value === 'number' ? decimal(String(value), 9) : String(value);
   const parts = Object.entries(value).map(([name, one]) => `${code('field', name)} ${shownCode(one)}`);
   return parts.length === 0 ? say('none') : parts.join(say('list.comma'));
 }

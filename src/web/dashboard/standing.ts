@@ -12,7 +12,7 @@ export function exhaustion(state: Parameters<typeof exhaustionDayOf>[0]): string
 
 /** The same in words; usage without a price is in no sum: nobody knows whether the budget lasts. */
 export const endOf = (state: Parameters<typeof exhaustion>[0] & Parameters<typeof isEndKnown>[0]): string =>
-  exhaustion(state) ?? say(isEndKnown(state) ? 'budget.no-end' : 'unknown');
+  exhaustion(state) ?? (isEndKnown(state) ? say('budget.no-end') : `${say('unknown')}: ${say('standing.unpriced')}`);
 
 const isOver = ({ planned, spent }: BudgetState): boolean => planned !== null && Number(spent) > Number(planned);
 

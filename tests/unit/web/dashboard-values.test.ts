@@ -32,6 +32,8 @@ describe('values', () => {
   it('shows what is kept in nanos as money, named without its unit of storage', () => {
     expect(figureOf('field', 'perGpuHourNanos', 2_088_500_000, 'USD')).toEqual(['Per GPU-hour', '$2.0885']);
     expect(figureOf('field', 'units', 8, 'USD')).toEqual(['Units', '8']);
+    expect(figureOf('field', 'termHours', 8760, 'USD')[1]).toBe('8,760');
+    expect(figureOf('field', 'ratio', 0.000125, 'USD')[1]).toBe('0.000125');
     expect(
       figureOf('measure', 'savingBeforeCalibrationNanos', '3343693200000 3081341100000 3606045300000', 'USD'),
     ).toEqual(['Monthly saving as the policy predicted it', '$3,343.69 ($3,081.34 to $3,606.05)']);
@@ -82,7 +84,10 @@ describe('values', () => {
       ({ planned: '100', spent: '10', exhaustionAt: null, forecast: { mean: '20' }, unpricedGpuHours }) as never;
     expect(standing(state('0.000000'))[0]).toBe('good');
     expect(standing(state('12.5'))).toEqual(['warn', 'usage without a price']);
-    expect([endOf(state('0.000000')), endOf(state('12.5'))]).toEqual(['not in this period', 'unknown']);
+    expect([endOf(state('0.000000')), endOf(state('12.5'))]).toEqual([
+      'not in this period',
+      'unknown: usage without a price',
+    ]);
   });
 
   it('rounds for reading, half away from a whole amount included', () => {

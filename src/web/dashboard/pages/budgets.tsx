@@ -6,6 +6,7 @@ import type { ComponentChildren, JSX } from 'preact';
 import { driversOf, nextStepOf } from '../../../core/alert/numbers.js';
 import type { Driver, NextStep } from '../../../core/alert/alert.js';
 import { BUDGET_FILTERS, teamsUnder } from '../../../core/budget/budget.js';
+import { isEndKnown } from '../../../core/budget/exhaustion.js';
 import {
   addDecimal,
   compareDecimal,
@@ -202,7 +203,7 @@ function Figures({ answer: { budget, evaluated } }: { readonly answer: Answer })
           value={shown(forecast?.mean ?? null)}
           note={
             forecast === null
-              ? say('forecast.none')
+              ? say(isEndKnown(evaluated.state) ? 'forecast.none' : 'standing.unpriced')
               : say('interval', {
                   low: money(forecast.low, currency, true),
                   high: money(forecast.high, currency, true),

@@ -259,7 +259,11 @@ function InAll({ saving }: { readonly saving: SavingDetail }): JSX.Element {
           name={say('saving.hours')}
           value={count(hours.measured + hours.verified)}
           note={
-            hours.unverifiable === 0 ? say('saving.verifiable') : say('saving.unverifiable', { n: hours.unverifiable })
+            hours.unverifiable > 0
+              ? say('saving.unverifiable', { n: hours.unverifiable })
+              : isClaimed(saving)
+                ? say('saving.verifiable')
+                : undefined
           }
         />
       </dl>
