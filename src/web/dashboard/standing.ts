@@ -5,7 +5,7 @@ import { day } from './format.js';
 import { say } from './language.js';
 
 /** The day on which the plan runs out, in the budget's zone; null: it lasts. */
-export function exhaustion(state: Parameters<typeof exhaustionDayOf>[0]): string | null {
+function exhaustion(state: Parameters<typeof exhaustionDayOf>[0]): string | null {
   const found = exhaustionDayOf(state);
   return found === null ? null : day(found);
 }
