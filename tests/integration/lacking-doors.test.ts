@@ -5,6 +5,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { BudgetNews } from '../../src/core/alert/alert.js';
 import { ENGLISH } from '../../src/core/alert/texts.js';
+import { knownBy } from '../../src/application/policy/known-by.js';
 import { digestOf } from '../../src/store/alert/news.js';
 import type { Report } from '../../src/core/report/report.js';
 import { makeLine } from '../../src/pipeline/line.js';
@@ -122,6 +123,12 @@ describe('what is in no sum', async () => {
       const { warnings } = await get<{ warnings: string[] }>('/v1/budgets/cut/state');
       expect(warnings).toEqual(zone === 'Europe/Berlin' ? [] : [expect.stringMatching(told)]);
       expect((await get<{ warnings: string[] }>(`/v1/costs?zone=${zone}`)).warnings).toEqual(warnings);
+      const { items } = await get<{ items: { budget: string; warnings: string[] }[] }>('/v1/budget-states');
+      expect(items.map(({ budget, warnings: said }) => [budget, said])).toEqual(
+        items.map(({ budget }) => [budget, budget === 'cut' ? warnings : []]),
+      );
+      const { known } = await knownBy(api.stores, api.stores.db, 'default', 'cut', NOW);
+      expect(known[1]).toMatch(/^from 2026-(\d\d)-01 to 2026-\1-3[01]: /);
       const { out } = await there('budgets', 'list');
       expect(told.test(out)).toBe(zone !== 'Europe/Berlin');
     }

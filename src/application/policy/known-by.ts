@@ -9,7 +9,7 @@ import { groupOf, isMember } from '../../core/fleet/membership.js';
 import { cluesOf, FleetJoin, type Candidate, type Joined } from '../../core/fleet/join.js';
 import { WORKLOAD_LABELS } from '../../core/policy/fleet-workload.js';
 import { countGpus, sayGpus } from '../../core/fleet/measured-gpus.js';
-import { DAY_MS, sayInstant } from '../../core/time.js';
+import { DAY_MS, dayLabel, sayInstant } from '../../core/time.js';
 import type { Queryable } from '../../store/database.js';
 import type { StoredState } from '../../store/budget/budgets.js';
 import type { SeenTarget } from '../../store/fleet/fleet.js';
@@ -83,7 +83,10 @@ export async function knownBy(
       team: budget.team,
       teams: [budget.team],
       names: null,
-      known: [`a budget of ${budget.team}`, sayState(await budgets.states(organisation, now, budget.id, db))],
+      known: [
+        `a budget of ${budget.team}`,
+        sayState(budget.zone, await budgets.states(organisation, now, budget.id, db)),
+      ],
     };
   const [proposed] = await recommendations.ofTarget(db, organisation, asked);
   if (proposed !== undefined)
@@ -147,8 +150,8 @@ function isCalled({ resource, called }: MeasuredResource, asked: string): boolea
 /** A decimal without the zeros at its end. */
 const short = (amount: string): string => (amount.includes('.') ? amount.replace(/\.?0+$/, '') : amount);
 
-/** The state of a budget in its current period, as a sentence. */
-function sayState([found]: readonly StoredState[]): string {
+/** The state of a budget in its current period, as a sentence; its days are those of its zone. */
+function sayState(zone: string, [found]: readonly StoredState[]): string {
   if (found === undefined) return 'its spend has not been compared with its plan yet';
   const { planned, spent, currency, forecast, unpricedGpuHours } = found.state;
   const unpriced = /[1-9]/.test(unpricedGpuHours) ? `, and ${short(unpricedGpuHours)} GPU-hours without a price` : '';
@@ -156,7 +159,7 @@ function sayState([found]: readonly StoredState[]): string {
     forecast === null
       ? 'no forecast yet'
       : `${short(forecast.mean)} (${short(forecast.low)} to ${short(forecast.high)}) forecast`;
-  const [from, to] = [found.periodStart.slice(0, 10), found.periodEnd.slice(0, 10)];
+  const [from, to] = [Date.parse(found.periodStart), Date.parse(found.periodEnd) - 1].map((at) => dayLabel(at, zone));
   return (
     `from ${from} to ${to}: ${short(spent)} ${currency} spent${unpriced}, ` +
     `${planned === null ? 'nothing planned' : `${short(planned)} planned`}, ${ahead} at its end`

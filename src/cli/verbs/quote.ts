@@ -3,6 +3,7 @@
  * without a price says why and exits 1; it never makes one up.
  */
 import { InvalidArgumentError, Option, type Command } from 'commander';
+import { sayInstant } from '../../core/time.js';
 import { TERMS, type Term } from '../../core/usage.js';
 import type { BudgetVerdict, NoQuote, PlacedPart, PlacementQuestion, Placements, Quote } from '../answers.js';
 import { aboveZero, count, notNegative, pair } from '../flags.js';
@@ -320,7 +321,7 @@ function budgetsText({ budgets }: Quote): string {
     leftOnForecast?.after ?? null,
     reserved,
     currency,
-    periodEnd.slice(0, 10),
+    sayInstant(Date.parse(periodEnd)),
     reasons.join('; '),
   ];
   return `\nBudgets of ${printable(budgets.team)}: ${budgets.verdict}\n${table(['budget', 'verdict', 'left', 'after', 'at the end', 'reserved', 'currency', 'until', 'because'], budgets.budgets.map(row))}`;

@@ -8,7 +8,7 @@ import { exhaustionDayOf, isEndKnown } from '../budget/exhaustion.js';
 import type { EffectJson } from '../action/action.js';
 import { monthAfter } from '../time.js';
 import type { Sentences } from './words.js';
-import { effectWords, figureWords, rangeWords, shownAmount, shownDay, shownInstant, shownRatio } from './words.js';
+import { effectWords, figureWords, rangeWords, shownAmount, shownInstant, shownRatio } from './words.js';
 import type {
   AnomalyNews,
   Answer,
@@ -87,7 +87,7 @@ function budget(news: BudgetNews): Content {
         value:
           forecast === null ? 'unknown' : `${money(forecast.mean)} (${money(forecast.low)} to ${money(forecast.high)})`,
       },
-      { name: 'Period', value: news.period ?? `${shownDay(news.periodStart)} to ${shownDay(news.periodEnd)}` },
+      { name: 'Period', value: news.period ?? `${shownInstant(news.periodStart)} to ${shownInstant(news.periodEnd)}` },
     ],
     lists: [
       ...drivers(news.drivers, money),

@@ -82,8 +82,6 @@ export const shownRatio = (ratio: string): string => `${Number((Number(ratio) * 
 /** `2026-11-18 14:05 UTC` of an ISO 8601 instant. */
 export const shownInstant = (text: string): string => `${text.slice(0, 10)} ${text.slice(11, 16)} UTC`;
 
-export const shownDay = (text: string): string => text.slice(0, 10);
-
 /** `quietMinutes` as words, of a name that this version does not know. */
 const spelled = (name: string): string => {
   const text = name
