@@ -72,6 +72,8 @@ export function dataOf({ days, series, kind }: Drawn): uPlot.AlignedData {
 }
 
 const DAY_SECONDS = 86_400;
+/** Between two days on the axis: whole days; 30 and 365 are months and years. */
+const STEPS = [1, 2, 3, 5, 7, 10, 15, 30, 60, 90, 180, 365, 730, 3650].map((days) => days * DAY_SECONDS);
 
 /** The areas between the ends of intervals; the first series of the drawing are the days. */
 function bandsOf(series: readonly Series[]): uPlot.Band[] {
@@ -159,7 +161,7 @@ function axesOf({ currency }: Drawn, ink: Pen): uPlot.Axis[] {
     font: '12px system-ui, sans-serif',
   };
   return [
-    { ...axis, space: 70, size: 32, values: (_, splits) => splits.map((at) => shortDay(at * 1000)) },
+    { ...axis, space: 70, size: 32, incrs: STEPS, values: (_, splits) => splits.map((at) => shortDay(at * 1000)) },
     {
       ...axis,
       size: (_, labels: readonly string[] | null) =>
