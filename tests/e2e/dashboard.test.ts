@@ -97,7 +97,7 @@ describeWith('chromium', 'the dashboard', async (file) => {
       '$26,040.00',
     );
     expect(
-      await spend.locator('.figure', { hasText: 'Forecast for Dec 1, 2026' }).locator('.value').innerText(),
+      await spend.locator('.figure', { hasText: 'Forecast for Nov 30, 2026' }).locator('.value').innerText(),
     ).toMatch(/^\$\d\d,\d{3}\.\d\d$/);
     await spend.getByText('3 GPU-hours have no price').waitFor();
     const row = page.getByRole('row', { name: /vision-month/ });

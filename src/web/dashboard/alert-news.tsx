@@ -6,7 +6,7 @@ import { commitmentIn } from '../../core/alert/words.js';
 import type { EffectJson } from '../../core/action/action.js';
 import { monthAfter } from '../../core/time.js';
 import { interval } from './expected.js';
-import { code, count, day, decimal, instant, money, month, percent, price, within } from './format.js';
+import { code, count, day, decimal, instant, money, month, percent, periodLabel, price, within } from './format.js';
 import { joined, say } from './language.js';
 import { link } from './routes.js';
 import { AsWritten, unpricedLine } from './ui.js';
@@ -154,13 +154,17 @@ export function factsOf(news: News): readonly FactLine[] {
 }
 
 function budgetFacts(news: NewsOf<'budget'>): readonly FactLine[] {
-  const { spent, planned, forecast, periodStart, periodEnd, unpricedGpuHours, currency } = news;
+  const { spent, planned, forecast, period, periodStart, periodEnd, unpricedGpuHours, currency } = news;
   return [
     [say('column.spent'), money(spent, currency)],
     [say('column.planned'), money(planned, currency)],
     [say('budget.forecast'), between(forecast, currency)],
     [say(Number(spent) >= Number(planned) ? 'budget.ended' : 'budget.end'), endOf(news)],
-    [say('budget.period'), say('span', { from: day(periodStart), to: day(periodEnd) })],
+    [
+      say('budget.period'),
+      // An older alert does not say in which zone its days are.
+      period === undefined ? say('span', { from: instant(periodStart), to: instant(periodEnd) }) : periodLabel(period),
+    ],
     ...(Number(unpricedGpuHours) > 0 ? [[say('teams.unpriced'), decimal(unpricedGpuHours)] as const] : []),
     ...lackingFacts(news),
   ];

@@ -5,14 +5,14 @@ import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { Backtest, BacktestResult, Overview } from './answers.js';
 import { get, refusal, send, Trouble } from './api.js';
+import { moved } from './cost-question.js';
 import { code, count, percent, unknown } from './format.js';
 import { say } from './language.js';
 import { useLoaded, useTask } from './loading.js';
 import { Picture } from './picture.js';
 import type { Series } from './picture-plot.js';
 import { Table, type Column } from './table.js';
-import { Act, Field, Problems, Show } from './ui.js';
-import { DAY_MS } from '../../core/time.js';
+import { Act, Day, Problems, Show } from './ui.js';
 
 const DAYS = 30;
 
@@ -30,15 +30,13 @@ interface Span {
   readonly to: string;
 }
 
-const dayAt = (at: number): string => new Date(at).toISOString().slice(0, 10);
-
 export function BacktestButton({ document, team, onDone }: Props): JSX.Element {
   const [ordered, setOrdered] = useState<Backtest | null>(null);
   const [chosen, choose] = useState<Span | null>(null);
   const recorded = useLoaded('recorded', async (halt): Promise<Span> => {
     const { asOf } = await get<Overview>('/v1/overview', {}, halt);
-    const to = Math.floor(Date.parse(asOf) / DAY_MS) * DAY_MS;
-    return { from: dayAt(to - DAYS * DAY_MS), to: dayAt(to) };
+    const to = moved(asOf, 0);
+    return { from: moved(to, -DAYS), to };
   });
   const { isBusy, trouble, run } = useTask(async (policy: Props['document'], span: Span) => {
     setOrdered(null);
@@ -52,8 +50,8 @@ export function BacktestButton({ document, team, onDone }: Props): JSX.Element {
         return (
           <div class="backtest">
             <div class="fields">
-              <Day label={say('from')} value={span.from} most={whole.to} onPick={(from) => choose({ ...span, from })} />
-              <Day label={say('to')} value={span.to} most={whole.to} onPick={(to) => choose({ ...span, to })} />
+              <Day label={say('from')} value={span.from} max={whole.to} onPick={(from) => choose({ ...span, from })} />
+              <Day label={say('to')} value={span.to} max={whole.to} onPick={(to) => choose({ ...span, to })} />
               <Act refused={refusal('configure')} isBusy={isBusy} onAct={() => run(document, span)}>
                 {say('backtest')}
               </Act>
@@ -64,32 +62,6 @@ export function BacktestButton({ document, team, onDone }: Props): JSX.Element {
         );
       }}
     </Show>
-  );
-}
-
-function Day({
-  label,
-  value,
-  most,
-  onPick,
-}: {
-  readonly label: string;
-  readonly value: string;
-  readonly most: string;
-  readonly onPick: (day: string) => void;
-}): JSX.Element {
-  return (
-    <Field label={label}>
-      {(ids) => (
-        <input
-          {...ids}
-          type="date"
-          max={most}
-          value={value}
-          onInput={({ currentTarget }) => onPick(currentTarget.value)}
-        />
-      )}
-    </Field>
   );
 }
 
@@ -239,7 +211,7 @@ function Costs({
 }): JSX.Element {
   const perDay = Math.max(1, Math.round(24 / stepHours));
   const length = Math.ceil(Math.max(0, ...Object.values(costs).map((one) => one.length)) / perDay);
-  const days = Array.from({ length }, (_, at) => dayAt(Date.parse(from) + at * DAY_MS));
+  const days = Array.from({ length }, (_, at) => moved(from, at));
   const series = Object.entries(costs).map(
     ([way, values]): Series => ({
       name: way,

@@ -2,14 +2,11 @@
 import type { JSX } from 'preact';
 import { list } from './api.js';
 import type { BudgetPeriod, BudgetSettings, BudgetState } from './answers.js';
-import { decimal, money, month, percent, unknown } from './format.js';
+import { decimal, money, percent, periodLabel, unknown } from './format.js';
 import { say } from './language.js';
 import { useLoaded } from './loading.js';
 import { Listing, type Column } from './table.js';
 import { Amount, Show, unpricedLine } from './ui.js';
-
-/** `2026-11` as November 2026; other names need no change. */
-const periodLabel = (label: string): string => (/^\d{4}-\d{2}$/.test(label) ? month(label) : label);
 
 /** What is in no figure of a period, each with its amount. */
 function notInIt(state: BudgetState, amountOf: (amount: string | null, currency: string) => string): readonly string[] {

@@ -4,16 +4,16 @@ import type { BudgetState, BurnDown, Standing } from './answers.js';
 import { formatDay, localDays } from '../../core/time.js';
 import { get } from './api.js';
 import { teamColumn } from './columns.js';
-import { day, money, percent, unknown } from './format.js';
+import { money, percent, spanOf, unknown } from './format.js';
 import { say } from './language.js';
 import { useLoaded } from './loading.js';
 import { Picture } from './picture.js';
-import type { Series } from './picture-plot.js';
+import { numberOf, type Series } from './picture-plot.js';
 import { Rich } from './rich.js';
 import { link } from './router.js';
 import { standing } from './standing.js';
 import { Table, type Column } from './table.js';
-import { Amount, Badge, Burn, Card, Empty, Show, Unpriced } from './ui.js';
+import { Amount, Badge, Burn, Card, Empty, Show, Unpriced, Warnings } from './ui.js';
 
 function BurnCell({ state }: { readonly state: BudgetState | null }): JSX.Element {
   if (state === null || state.planned === null) return <span class="quiet">–</span>;
@@ -35,9 +35,6 @@ function BurnCell({ state }: { readonly state: BudgetState | null }): JSX.Elemen
     />
   );
 }
-
-const numberOf = (text: string | null | undefined): number | null =>
-  text === null || text === undefined ? null : Number(text);
 
 const columns = (): readonly Column<Standing>[] => [
   {
@@ -101,11 +98,16 @@ export function Budgets({
         />
       </Empty>
     );
-  return <Table caption={caption} file="budgets" columns={columns()} rows={items} keyOf={({ budget }) => budget} />;
+  return (
+    <>
+      <Table caption={caption} file="budgets" columns={columns()} rows={items} keyOf={({ budget }) => budget} />
+      <Warnings lines={[...new Set(items.flatMap(({ warnings }) => warnings))]} />
+    </>
+  );
 }
 
 /** Every day of the period in its zone, future days too. */
-function daysOf({ periodStart, periodEnd, zone }: BurnDown): string[] {
+export function daysOf({ periodStart, periodEnd, zone }: BurnDown): string[] {
   const [first, after] = [periodStart, periodEnd].map((at) => localDays(zone, Date.parse(at)));
   return Array.from({ length: (after ?? 0) - (first ?? 0) }, (_, at) => formatDay((first ?? 0) + at));
 }
@@ -215,7 +217,7 @@ export function BurnDrawn({
         });
   return (
     <Picture
-      title={say('span', { from: day(burn.periodStart), to: day(burn.periodEnd) })}
+      title={spanOf(days[0] ?? '', days.at(-1) ?? '')}
       summary={say('sentence', { text: summary })}
       days={days}
       series={seriesOf(burn, state, days)}

@@ -7,6 +7,7 @@ import { nameIn } from './cost-gaps.js';
 import {
   COST_BASES,
   COST_KEYS,
+  moved,
   queryOf,
   SPANS,
   withFilter,
@@ -19,8 +20,7 @@ import { code } from './format.js';
 import { say, type TextKey } from './language.js';
 import { useLoaded } from './loading.js';
 import { go, link } from './router.js';
-import { Field, Select } from './ui.js';
-import { DAY_MS } from '../../core/time.js';
+import { Day, Select } from './ui.js';
 
 const CURRENCIES = ['', 'USD', 'EUR', 'CNY', 'GBP', 'JPY'];
 
@@ -114,10 +114,6 @@ export function Asking({
   );
 }
 
-/** The last day is part of the period; the API's end is the day after it. */
-const moved = (day: string, days: number): string =>
-  day === '' ? '' : new Date(Date.parse(day) + days * DAY_MS).toISOString().slice(0, 10);
-
 function Days({ question }: { readonly question: CostQuestion }): JSX.Element {
   const { from, to } = question;
   const last = moved(to, -1);
@@ -126,28 +122,8 @@ function Days({ question }: { readonly question: CostQuestion }): JSX.Element {
   };
   return (
     <>
-      <Field label={say('from')}>
-        {(ids) => (
-          <input
-            {...ids}
-            type="date"
-            value={from}
-            max={last === '' ? undefined : last}
-            onChange={({ currentTarget }) => change(currentTarget.value, last)}
-          />
-        )}
-      </Field>
-      <Field label={say('explorer.last-day')}>
-        {(ids) => (
-          <input
-            {...ids}
-            type="date"
-            value={last}
-            min={from === '' ? undefined : from}
-            onChange={({ currentTarget }) => change(from, currentTarget.value)}
-          />
-        )}
-      </Field>
+      <Day label={say('from')} value={from} max={last} onPick={(first) => change(first, last)} />
+      <Day label={say('explorer.last-day')} value={last} min={from} onPick={(end) => change(from, end)} />
     </>
   );
 }

@@ -4,6 +4,7 @@
  * Pure: it does not use the window. Unknown parameters are dropped; absent ones have their default.
  */
 import { flagOf, OF_DIMENSION, type DimensionName } from '../../core/cost/spend-query.js';
+import { DAY_MS } from '../../core/time.js';
 import type { Query } from './api.js';
 
 export const SPANS = ['7', '30', '90', '365', 'month', 'last-month'] as const;
@@ -42,6 +43,10 @@ const DEFAULT_QUESTION: CostQuestion = {
 };
 
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
+
+/** The last day is part of a period; the API's end is the day after it. */
+export const moved = (day: string, days: number): string =>
+  day === '' ? '' : new Date(Date.parse(day) + days * DAY_MS).toISOString().slice(0, 10);
 
 const oneOf = (text: string | null, all: readonly string[], otherwise: string): string =>
   text !== null && all.includes(text) ? text : otherwise;

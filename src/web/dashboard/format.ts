@@ -51,11 +51,17 @@ export const instant = (iso: string | null): string =>
     : `${dateFormat('instant', { dateStyle: 'medium', timeStyle: 'short' }).format(new Date(iso))} UTC`;
 export const day = (iso: string | null): string =>
   iso === null ? unknown() : dateFormat('day', { dateStyle: 'medium' }).format(new Date(iso));
+/** Days from the first to the last. */
+export const spanOf = (first: string, last: string): string =>
+  first === last ? day(first) : say('span', { from: day(first), to: day(last) });
 /** Of epoch milliseconds. */
 export const shortDay = (at: number): string => dateFormat('short', { month: 'short', day: 'numeric' }).format(at);
 /** `2026-11` as November 2026. */
 export const month = (label: string): string =>
   dateFormat('month', { month: 'long', year: 'numeric' }).format(new Date(`${label}-01`));
+
+/** `2026-11` as November 2026; other names of periods need no change. */
+export const periodLabel = (label: string): string => (/^\d{4}-\d{2}$/.test(label) ? month(label) : label);
 
 /** Seconds for people: 95 min, 3 h, 12 days. */
 export function duration(seconds: number): string {

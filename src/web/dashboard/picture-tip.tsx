@@ -3,9 +3,9 @@
  * announces the same.
  */
 import type { JSX } from 'preact';
-import { addDecimal, formatDecimal, parseDecimal, ZERO } from '../../core/decimal.js';
 import { day, money, percent, unknown } from './format.js';
 import { say } from './language.js';
+import { sumOf } from './sums.js';
 
 export interface TipLine {
   readonly name: string;
@@ -26,11 +26,9 @@ export interface TipPlace {
 const MOST_LINES = 10;
 
 /** The sum of a day's known values; null: there are none. */
-function sumOf(lines: readonly TipLine[]): string | null {
+function totalOf(lines: readonly TipLine[]): string | null {
   const known = lines.filter(({ value, isApart }) => value !== null && !isApart);
-  return known.length === 0
-    ? null
-    : formatDecimal(known.reduce((sum, { value }) => addDecimal(sum, parseDecimal(value ?? '') ?? ZERO), ZERO));
+  return known.length === 0 ? null : sumOf(known.map(({ value }) => value));
 }
 
 const shareOf = (value: string | null, total: string | null): string =>
@@ -54,7 +52,7 @@ export function Tip({
   readonly isStacked: boolean;
   readonly note: string | null;
 }): JSX.Element {
-  const total = isStacked ? sumOf(lines) : null;
+  const total = isStacked ? totalOf(lines) : null;
   const told = lines.filter(({ value, isApart }) => isApart || value === null || Number(value) !== 0);
   return (
     <div class="tip" style={left > width / 2 ? { right: `${width - left + 12}px` } : { left: `${left + 12}px` }}>

@@ -3,12 +3,12 @@
  * risk in a sentence, and the effort.
  */
 import type { JSX } from 'preact';
-import { addDecimal, formatDecimal, negateDecimal, parseDecimal, ZERO } from '../../core/decimal.js';
 import type { StoredRecommendation } from './answers.js';
 import { interval } from './expected.js';
 import { code, count, money, percent } from './format.js';
 import { isKey, joined, raw, say } from './language.js';
 import { SavingBar } from './saving-bar.js';
+import { less } from './sums.js';
 import { Amount, AsWritten, Figure } from './ui.js';
 
 interface Props {
@@ -38,15 +38,13 @@ function BeforeAfter({ one }: Props): JSX.Element | null {
     currency,
   } = one;
   if (cost === null || mean === null) return null;
-  const less = (amount: string): string =>
-    formatDecimal(addDecimal(parseDecimal(cost) ?? ZERO, negateDecimal(parseDecimal(amount) ?? ZERO)));
   return (
     <>
       <Figure name={say('saves.now')} value={<Amount amount={cost} currency={currency} />} />
       <Figure
         name={say('saves.then')}
-        value={<Amount amount={less(mean)} currency={currency} />}
-        note={low === null || high === null ? undefined : interval(less(high), less(low), currency, true)}
+        value={<Amount amount={less(cost, mean)} currency={currency} />}
+        note={low === null || high === null ? undefined : interval(less(cost, high), less(cost, low), currency, true)}
       />
     </>
   );

@@ -1,6 +1,6 @@
 /** The small parts that every page is made of. Each says in words what its colour says, and works from the keyboard. */
 import type { ComponentChildren, JSX } from 'preact';
-import { useId, useLayoutEffect, useRef } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Trouble, unseen } from './api.js';
 import type { UnpricedUsage } from './answers.js';
 import { decimal, instant, money, sentence, unknown } from './format.js';
@@ -390,6 +390,43 @@ export function Field({
         </span>
       )}
     </div>
+  );
+}
+
+/** A day: picked in the calendar at once; one that is typed, only when its field is left or Enter is pressed. */
+export function Day({
+  label,
+  value,
+  onPick,
+  ...ends
+}: {
+  readonly label: string;
+  readonly value: string;
+  /** Empty as absent: any day. */
+  readonly min?: string;
+  readonly max?: string;
+  readonly onPick: (day: string) => void;
+}): JSX.Element {
+  // Null: nothing was typed.
+  const [typed, setTyped] = useState<string | null>(null);
+  const take = (): void => {
+    if (typed !== null && typed !== value) onPick(typed);
+    setTyped(null);
+  };
+  return (
+    <Field label={label}>
+      {(ids) => (
+        <input
+          {...ids}
+          {...ends}
+          type="date"
+          value={typed ?? value}
+          onKeyDown={({ key, currentTarget }) => (key === 'Enter' ? take() : setTyped(currentTarget.value))}
+          onChange={({ currentTarget }) => (typed === null ? onPick : setTyped)(currentTarget.value)}
+          onBlur={take}
+        />
+      )}
+    </Field>
   );
 }
 

@@ -7,6 +7,7 @@
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { periodAt, plannedFor, evaluateBudget, type Budget, type SpendPoint } from '../../core/budget/budget.js';
+import { aboutHours } from '../../core/cost/whole-hours.js';
 import {
   addDecimal,
   compareDecimal,
@@ -49,6 +50,7 @@ const standingSchema = z
     periodStart: z.iso.datetime().nullable(),
     periodEnd: z.iso.datetime().nullable(),
     state: budgetStateFields.nullable().describe('Null: not evaluated yet'),
+    warnings: z.array(z.string()).describe('Know these before you rely on the amounts'),
   })
   .meta({ id: 'BudgetStanding' });
 const overviewSchema = z
@@ -316,14 +318,18 @@ export class OverviewController {
     );
     const seen = budgets
       .filter(({ team }) => sees(principal, team))
-      .map(({ id, team }) => ({ id, team, found: states.get(id) }));
+      .map(({ id, team, zone }) => ({ id, team, zone, found: states.get(id) }));
     return {
-      standings: seen.map(({ id, team, found }) => ({
+      standings: seen.map(({ id, team, zone, found }) => ({
         budget: id,
         team,
         periodStart: found?.periodStart ?? null,
         periodEnd: found?.periodEnd ?? null,
         state: found?.state ?? null,
+        warnings:
+          found === undefined
+            ? []
+            : aboutHours(zone, { start: Date.parse(found.periodStart), end: Date.parse(found.periodEnd) }),
       })),
       newest: Math.max(...seen.flatMap(({ found }) => (found === undefined ? [] : [Date.parse(found.weighedAt)]))),
     };

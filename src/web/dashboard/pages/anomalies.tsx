@@ -4,6 +4,7 @@ import type { Anomaly } from '../answers.js';
 import { titleOf } from '../alert-news.js';
 import { list } from '../api.js';
 import { instantColumn } from '../columns.js';
+import { moved } from '../cost-question.js';
 import { day, instant, money, price } from '../format.js';
 import { joined, say } from '../language.js';
 import { useLoaded } from '../loading.js';
@@ -11,9 +12,6 @@ import { go, link, place } from '../router.js';
 import { Listing, type Column } from '../table.js';
 import { TeamPick } from '../team-pick.js';
 import { Amount, Page, Show } from '../ui.js';
-import { DAY_MS } from '../../../core/time.js';
-
-const dayAfter = (label: string): string => new Date(Date.parse(label) + DAY_MS).toISOString().slice(0, 10);
 
 /** Where to look: for spend the team's costs of the day, by SKU; for a price the lists. */
 const addressOf = ({ anomaly }: Anomaly): string =>
@@ -21,7 +19,7 @@ const addressOf = ({ anomaly }: Anomaly): string =>
     ? link('imports')
     : link('costs', null, {
         from: anomaly.day,
-        to: dayAfter(anomaly.decidedDay),
+        to: moved(anomaly.decidedDay, 1),
         team: anomaly.team,
         'group-by': 'sku',
       });

@@ -6,13 +6,13 @@ import { useState } from 'preact/hooks';
 import type { AuditCheck, AuditEntry } from '../answers.js';
 import { get, list, refusal } from '../api.js';
 import { instantColumn } from '../columns.js';
+import { moved } from '../cost-question.js';
 import { shownCode, words } from '../format.js';
 import { say } from '../language.js';
 import { useLoaded, useTask } from '../loading.js';
 import { go, link, place } from '../router.js';
 import { Listing, type Column } from '../table.js';
-import { Act, AsWritten, Badge, Card, Facts, Field, Form, Page, Problems, Show, Unseen } from '../ui.js';
-import { DAY_MS } from '../../../core/time.js';
+import { Act, AsWritten, Badge, Card, Day, Facts, Field, Form, Page, Problems, Show, Unseen } from '../ui.js';
 
 const WORDS = ['actor', 'verb', 'target', 'from', 'to'] as const;
 type Wanted = Readonly<Record<(typeof WORDS)[number], string>>;
@@ -31,7 +31,7 @@ const queryOf = ({ actor, verb, target, from, to }: Wanted): Readonly<Record<str
   verb: verb === '' ? null : verb,
   target: target === '' ? null : target,
   from: from === '' ? null : `${from}T00:00:00Z`,
-  to: to === '' ? null : new Date(Date.parse(to) + DAY_MS).toISOString(),
+  to: to === '' ? null : `${moved(to, 1)}T00:00:00Z`,
 });
 
 const asWord = (word: keyof Wanted, value: string, wanted: Wanted): string =>
@@ -169,16 +169,7 @@ function Filters({ wanted }: { readonly wanted: Wanted }): JSX.Element {
     </Field>
   );
   const date = (word: 'from' | 'to', label: string): JSX.Element => (
-    <Field label={label}>
-      {(ids) => (
-        <input
-          {...ids}
-          type="date"
-          value={draft[word]}
-          onChange={({ currentTarget }) => setDraft({ ...draft, [word]: currentTarget.value })}
-        />
-      )}
-    </Field>
+    <Day label={label} value={draft[word]} onPick={(day) => setDraft({ ...draft, [word]: day })} />
   );
   return (
     <Form class="card" aria-label={say('explorer.filter')} onSend={() => go(link('audit', null, draft))}>

@@ -7,15 +7,7 @@ import { driversOf, nextStepOf } from '../../../core/alert/numbers.js';
 import type { Driver, NextStep } from '../../../core/alert/alert.js';
 import { BUDGET_FILTERS, teamsUnder } from '../../../core/budget/budget.js';
 import { isEndKnown } from '../../../core/budget/exhaustion.js';
-import {
-  addDecimal,
-  compareDecimal,
-  formatDecimal,
-  negateDecimal,
-  parseDecimal,
-  ZERO,
-  type Decimal,
-} from '../../../core/decimal.js';
+import { compareDecimal, formatDecimal, type Decimal } from '../../../core/decimal.js';
 import { dayLabel } from '../../../core/time.js';
 import { AlertLines } from '../alert-lines.js';
 import type {
@@ -31,7 +23,7 @@ import type {
 } from '../answers.js';
 import { get, list, Trouble } from '../api.js';
 import { Periods } from '../budget-periods.js';
-import { Budgets, BurnDrawn } from '../budgets.js';
+import { Budgets, BurnDrawn, daysOf } from '../budgets.js';
 import { amountColumnIn, instantColumn } from '../columns.js';
 import { endOf, standing } from '../standing.js';
 import { DriverTable } from '../drivers.js';
@@ -41,6 +33,7 @@ import { joined, say } from '../language.js';
 import { useLoaded } from '../loading.js';
 import { Rich } from '../rich.js';
 import { link } from '../router.js';
+import { amount, less } from '../sums.js';
 import { Table, type Column } from '../table.js';
 import {
   Amount,
@@ -122,6 +115,7 @@ export function BudgetPage({ id }: { readonly id: string }): JSX.Element {
 
 function Lead({ answer: { budget, evaluated, burn } }: { readonly answer: Answer }): JSX.Element {
   const [tone, text] = standing(evaluated?.state ?? null);
+  const days = daysOf(burn);
   return (
     <>
       <Badge tone={tone}>{text}</Badge>{' '}
@@ -129,8 +123,8 @@ function Lead({ answer: { budget, evaluated, burn } }: { readonly answer: Answer
         of="budget.lead"
         given={{
           team: <a href={link('teams', budget.team)}>{budget.team}</a>,
-          from: day(dayLabel(Date.parse(burn.periodStart), burn.zone)),
-          to: day(dayLabel(Date.parse(burn.periodEnd) - 1, burn.zone)),
+          from: day(days[0] ?? null),
+          to: day(days.at(-1) ?? null),
           zone: burn.zone,
         }}
       />
@@ -175,7 +169,6 @@ function Whole({ answer }: { readonly answer: Answer }): JSX.Element {
   );
 }
 
-const amount = (text: string): Decimal => parseDecimal(text) ?? ZERO;
 const product = (a: Decimal, b: Decimal): Decimal => ({ unscaled: a.unscaled * b.unscaled, scale: a.scale + b.scale });
 
 function Figures({ answer: { budget, evaluated } }: { readonly answer: Answer }): JSX.Element {
@@ -192,12 +185,7 @@ function Figures({ answer: { budget, evaluated } }: { readonly answer: Answer })
           note={ratio === null ? undefined : say('budget.share', { share: percent(ratio) })}
         />
         <Figure name={say('column.planned')} value={planned === null ? say('standing.not-planned') : shown(planned)} />
-        {planned === null ? null : (
-          <Figure
-            name={say('budget.left')}
-            value={shown(formatDecimal(addDecimal(amount(planned), negateDecimal(amount(spent)))))}
-          />
-        )}
+        {planned === null ? null : <Figure name={say('budget.left')} value={shown(less(planned, spent))} />}
         <Figure
           name={say('budget.forecast')}
           value={shown(forecast?.mean ?? null)}

@@ -5,7 +5,6 @@
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { UNALLOCATED } from '../../../core/cost/allocation.js';
-import { addDecimal, formatDecimal, negateDecimal, parseDecimal, ZERO } from '../../../core/decimal.js';
 import type { BreakdownRow } from '../../../core/report/breakdown.js';
 import type { CostBreakdown, CostResources } from '../answers.js';
 import { get } from '../api.js';
@@ -13,18 +12,19 @@ import { amountColumn, numberColumn } from '../columns.js';
 import { ask, Asking } from '../cost-asking.js';
 import { Bridge } from '../cost-bridge.js';
 import { Gaps, nameIn } from '../cost-gaps.js';
-import { queryOf, questionOf, stepInto, wordsOf, type CostKey, type CostQuestion } from '../cost-question.js';
+import { moved, queryOf, questionOf, stepInto, wordsOf, type CostKey, type CostQuestion } from '../cost-question.js';
 import { Views } from '../cost-views.js';
-import { code, day, decimal, instant, money, percent, unknown } from '../format.js';
+import { code, day, decimal, instant, money, percent, spanOf, unknown } from '../format.js';
 import { joined, reader, say } from '../language.js';
 import { useLoaded } from '../loading.js';
 import { Picture } from '../picture.js';
 import type { Series } from '../picture-plot.js';
 import { Rich } from '../rich.js';
 import { link, place } from '../router.js';
+import { less } from '../sums.js';
 import { Table, type Column } from '../table.js';
 import { Amount, Card, Empty, Figure, Page, Show, Warnings } from '../ui.js';
-import { DAY_MS, runningDay } from '../../../core/time.js';
+import { runningDay } from '../../../core/time.js';
 
 export function Costs(): JSX.Element {
   const question = questionOf(place.value.query);
@@ -64,10 +64,7 @@ export function Costs(): JSX.Element {
 }
 
 /** Its last day is the one before its end. */
-const spanText = ({ from, to }: { readonly from: string; readonly to: string }): string => {
-  const last = new Date(Date.parse(to) - DAY_MS).toISOString().slice(0, 10);
-  return from === last ? day(from) : say('span', { from: day(from), to: day(last) });
-};
+const spanText = ({ from, to }: { readonly from: string; readonly to: string }): string => spanOf(from, moved(to, -1));
 
 function Answer({
   answer,
@@ -131,9 +128,6 @@ const changeText = (change: string | null, currency: string, before: string | nu
   return `${sign}${money(change, currency)}${share}`;
 };
 
-const less = (one: string, other: string): string =>
-  formatDecimal(addDecimal(parseDecimal(one) ?? ZERO, negateDecimal(parseDecimal(other) ?? ZERO)));
-
 function InCurrency({ answer, question, currency }: Part): JSX.Element {
   const totalOf = (span: CostBreakdown['now'] | null): string | null =>
     span === null ? null : (span.totals.find((one) => one.currency === currency)?.cost ?? '0');
@@ -172,9 +166,7 @@ function InCurrency({ answer, question, currency }: Part): JSX.Element {
         kind="bars"
         file={`costs-per-day-${currency}`}
         marks={marks}
-        onPick={(iso) =>
-          ask({ ...question, from: iso, to: new Date(Date.parse(iso) + DAY_MS).toISOString().slice(0, 10) })
-        }
+        onPick={(iso) => ask({ ...question, from: iso, to: moved(iso, 1) })}
       />
       {marks.size === 0 ? null : (
         <ul class="plain">

@@ -4,7 +4,6 @@
  */
 import type { JSX } from 'preact';
 import { countedOnce, listedGroups } from '../../../core/fleet/membership.js';
-import { addDecimal, formatDecimal, parseDecimal, ZERO } from '../../../core/decimal.js';
 import type { FleetDetail, FleetDetails } from '../answers.js';
 import { get } from '../api.js';
 import { amountColumn } from '../columns.js';
@@ -13,6 +12,7 @@ import { joined, say } from '../language.js';
 import { useLoaded } from '../loading.js';
 import { Rich } from '../rich.js';
 import { go, link, place } from '../router.js';
+import { sumOf } from '../sums.js';
 import { Listing, type Column } from '../table.js';
 import { Amount, Badge, Card, Empty, Field, Figure, Filter, Page, Show } from '../ui.js';
 
@@ -201,9 +201,6 @@ const byCertainWaste = ({ unused: a }: FleetDetail, { unused: b }: FleetDetail):
   a === null || b === null
     ? Number(a === null) - Number(b === null)
     : Number(b.low) - Number(a.low) || Number(b.high) - Number(a.high);
-
-const sumOf = (texts: readonly (string | null)[]): string =>
-  formatDecimal(texts.reduce((sum, text) => (text === null ? sum : addDecimal(sum, parseDecimal(text) ?? ZERO)), ZERO));
 
 export function Fleet(): JSX.Element {
   const loaded = useLoaded('fleet', (halt) => get<FleetDetails>('/v1/fleet/details', {}, halt));

@@ -6,6 +6,7 @@ import type { Action, Overview as Answer, Page as List, Saving, SavingTotals } f
 import { get } from '../api.js';
 import { Bills } from '../bills.js';
 import { Budgets } from '../budgets.js';
+import { moved } from '../cost-question.js';
 import { EstimatedFigure, Expected } from '../expected.js';
 import { day, instant, money, month } from '../format.js';
 import { joined, say } from '../language.js';
@@ -75,7 +76,7 @@ function Spend({ data }: { readonly data: Answer }): JSX.Element {
       <dl class="figures">
         <Figure name={say('spend.month')} value={<Amount amount={spent} currency={currency} />} />
         <Figure
-          name={say('spend.forecast', { day: day(data.monthEnd) })}
+          name={say('spend.forecast', { day: day(moved(data.monthEnd, -1)) })}
           value={<Amount amount={forecast?.mean ?? null} currency={currency} />}
           note={
             forecast === null

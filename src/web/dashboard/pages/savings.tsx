@@ -3,7 +3,6 @@
  */
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
-import { addDecimal, formatDecimal, parseDecimal, ZERO } from '../../../core/decimal.js';
 import { LEDGER_STATES, type LedgerState } from '../../../core/saving/saving.js';
 import type { Page as List, Saving, SavingDetail, SavingTotals } from '../answers.js';
 import { get, Trouble } from '../api.js';
@@ -17,6 +16,7 @@ import { Picture } from '../picture.js';
 import type { Series } from '../picture-plot.js';
 import { Rich } from '../rich.js';
 import { go, link, place } from '../router.js';
+import { sumOf } from '../sums.js';
 import { Listing, type Column } from '../table.js';
 import { Amount, Amounts, Badge, Card, Empty, Facts, Figure, Filter, Page, Show, type Tone } from '../ui.js';
 
@@ -200,9 +200,7 @@ function seriesOf(hours: readonly Hour[], days: readonly string[]): Series[] {
   const sums = (field: 'counterfactual' | 'actual'): (string | null)[] =>
     days.map((day) => {
       const of = byDay.get(day);
-      return of === undefined
-        ? null
-        : formatDecimal(of.reduce((sum, hour) => addDecimal(sum, parseDecimal(hour[field]) ?? ZERO), ZERO));
+      return of === undefined ? null : sumOf(of.map((hour) => hour[field]));
     });
   return [
     { name: say('column.cost'), values: sums('actual') },

@@ -4,7 +4,6 @@
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { teamsUnder } from '../../../core/budget/budget.js';
-import { addDecimal, formatDecimal, parseDecimal, ZERO } from '../../../core/decimal.js';
 import type { Costs, Lease, Overview, Standing, Team as TeamAnswer } from '../answers.js';
 import { get, list, unseen } from '../api.js';
 import { Budgets, BurnPicture } from '../budgets.js';
@@ -16,6 +15,7 @@ import { Picture } from '../picture.js';
 import type { Series } from '../picture-plot.js';
 import { Rich } from '../rich.js';
 import { link } from '../router.js';
+import { sumOf } from '../sums.js';
 import { Listing, Table, type Column } from '../table.js';
 import {
   Amount,
@@ -31,8 +31,9 @@ import {
   Unpriced,
   Unseen,
   UnpricedUses,
+  Warnings,
 } from '../ui.js';
-import { DAY_MS } from '../../../core/time.js';
+import { formatDay, localDays } from '../../../core/time.js';
 
 interface Row {
   readonly team: TeamAnswer | null;
@@ -58,10 +59,7 @@ async function rowsOf(
       id,
       team: known.get(id) ?? null,
       costs: of.filter(({ cost }) => cost !== null),
-      unpriced:
-        of.length === 0
-          ? null
-          : formatDecimal(of.reduce((sum, row) => addDecimal(sum, parseDecimal(row.unpricedQuantity) ?? ZERO), ZERO)),
+      unpriced: of.length === 0 ? null : sumOf(of.map(({ unpricedQuantity }) => unpricedQuantity)),
     };
   });
   return { rows, month: label, more: teams.more };
@@ -209,7 +207,7 @@ function OneTeam({ id }: { readonly id: string }): JSX.Element {
         </span>
       }
     >
-      <Show loaded={team}>{({ below, asOf }) => <CostOverTime below={below} asOf={asOf} />}</Show>
+      <Show loaded={team}>{({ own, below, asOf }) => <CostOverTime below={below} zone={own.zone} asOf={asOf} />}</Show>
       <Card title={say('page.budgets')}>
         <Show loaded={budgets}>{({ items }) => <Budgets items={items} caption={say('teams.budgets', { id })} />}</Show>
       </Card>
@@ -272,22 +270,27 @@ function seriesOf(rows: Costs['rows'], key: string, days: readonly string[]): Se
       values: days.map((one) => {
         const costs = (byDay.get(one) ?? []).map(({ cost }) => cost);
         if (costs.length > 0 && costs.every((cost) => cost === null)) return null;
-        return formatDecimal(
-          costs.reduce((sum, cost) => addDecimal(sum, cost === null ? ZERO : (parseDecimal(cost) ?? ZERO)), ZERO),
-        );
+        return sumOf(costs);
       }),
     };
   });
 }
 
-function CostOverTime({ below, asOf }: { readonly below: readonly string[]; readonly asOf: string }): JSX.Element {
+function CostOverTime({
+  below,
+  zone,
+  asOf,
+}: {
+  readonly below: readonly string[];
+  readonly zone: string;
+  readonly asOf: string;
+}): JSX.Element {
   const [key, setKey] = useState<string>('gpuModel');
   const [span, setSpan] = useState<string>('90');
-  const last = Math.floor(Date.parse(asOf) / DAY_MS) * DAY_MS;
-  const from = new Date(last - (Number(span) - 1) * DAY_MS).toISOString().slice(0, 10);
-  const to = new Date(last + DAY_MS).toISOString().slice(0, 10);
-  const costs = useLoaded(`costs ${below.join(',')} ${key} ${from}`, (halt) =>
-    get<Costs>('/v1/costs', { from, to, 'group-by': `day,${key}`, team: below }, halt),
+  const after = localDays(zone, Date.parse(asOf)) + 1;
+  const from = formatDay(after - Number(span));
+  const costs = useLoaded(`costs ${below.join(',')} ${key} ${from} ${zone}`, (halt) =>
+    get<Costs>('/v1/costs', { from, to: formatDay(after), zone, 'group-by': `day,${key}`, team: below }, halt),
   );
   const keys = DIMENSIONS.filter((one) => one !== 'team' || below.length > 1);
   return (
@@ -344,6 +347,7 @@ function Drawn({ costs, dimension }: { readonly costs: Costs; readonly dimension
       <Unpriced gpuHours={costs.unpricedQuantity} />
       <SetAside amounts={costs.lacking.setAside.map(({ currency, cost }) => ({ currency, amount: cost }))} />
       <UnpricedUses usage={costs.lacking.unpriced} />
+      <Warnings lines={costs.warnings} />
       {pictures.map(({ currency, series }) => (
         <Picture
           key={currency}

@@ -10,7 +10,7 @@ import { joined, say } from '../language.js';
 import { useLoaded } from '../loading.js';
 import { isSame, isValues } from '../merging.js';
 import { Card, Show } from '../ui.js';
-import { formatDay, localDays } from '../../../core/time.js';
+import { dayLabel } from '../../../core/time.js';
 import { teamsUnder, type Threshold } from '../../../core/budget/budget.js';
 import type { ConfigurationChange } from '../answers.js';
 
@@ -86,7 +86,7 @@ const isSamePeriod = (burn: BurnDown, found: Standing | null): boolean =>
   Date.parse(found?.periodStart ?? '') === Date.parse(burn.periodStart);
 
 /** A period's own amount stands under its first day in the budget's zone. */
-const firstDay = ({ zone, periodStart }: BurnDown): string => formatDay(localDays(zone, Date.parse(periodStart)));
+const firstDay = ({ zone, periodStart }: BurnDown): string => dayLabel(Date.parse(periodStart), zone);
 
 /** The fields that decide what a budget counts: the spend shown is the one under the saved ones. */
 const COUNTED = ['team', 'filters', 'basis', 'includeCredits', 'currency', 'period', 'zone'] as const;
