@@ -653,6 +653,10 @@ describe('the command line', async () => {
     'red',
   ];
 
+  it('says until when a budget is asked, to the minute: its day is another in other zones', async () => {
+    expect((await verb(...ask)).out).toMatch(/\b20\d\d-\d\d-01 00:00 UTC\b/);
+  });
+
   it('quotes a run against the budgets, places it, and reserves', async () => {
     const { code, out } = await verb(
       ...ask,

@@ -701,6 +701,10 @@ describe('words', () => {
       'The budget ran out on 2026-11-21.',
     );
     expect(text({ exhaustionAt: null })).toContain('At this rate the budget lasts until the end of the period.');
+    const kathmandu = { periodStart: '2026-10-31T18:15:00Z', periodEnd: '2026-11-30T18:15:00Z' };
+    expect(text({ ...kathmandu, period: '2026-11' })).toContain('Period: 2026-11\n');
+    // Of before the name was kept: in what zone its days are nobody knows.
+    expect(text(kathmandu)).toContain('Period: 2026-10-31 18:15 UTC to 2026-11-30 18:15 UTC');
     expect(text({ exhaustionAt: null, forecast: null, unpricedGpuHours: '12.5' })).toMatch(
       /By what has a price the budget lasts until the end of the period[^]*12\.5 GPU-hours have no price yet[^]*Forecast at the end: unknown/,
     );
