@@ -314,6 +314,12 @@ export function periodName({ start, end }: Interval, zone: string): string {
 /** `2026-10-03`: the local day at the instant. */
 export const dayLabel = (instant: number, zone: string): string => formatDay(localDays(zone, instant));
 
+/**
+ * The day that begins nearest to an instant that is midnight somewhere: a bill says when its month begins, but not in
+ * which zone. Right from 10 hours behind UTC to 13 ahead.
+ */
+export const nearestDay = (midnight: number): string => formatDay(Math.floor((midnight + 13 * HOUR_MS) / DAY_MS));
+
 /** `2026-10`: the local month at the instant. */
 export const monthLabel = (instant: number, zone: string): string => dayLabel(instant, zone).slice(0, 7);
 

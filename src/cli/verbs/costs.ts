@@ -3,7 +3,7 @@ import { Option, type Command } from 'commander';
 import { sayUnpriced } from '../../core/cost/unpriced.js';
 import { BASES, GROUP_KEYS, OF_DIMENSION, parseSpendQuery, type SpendQuery } from '../../core/cost/spend-query.js';
 import { EFFECTS } from '../../core/report/bridge.js';
-import { runningDay } from '../../core/time.js';
+import { nearestDay, runningDay } from '../../core/time.js';
 import type { CostBreakdown, CostBridge, Costs } from '../answers.js';
 import { completedBy } from '../completing.js';
 import { pair, repeated } from '../flags.js';
@@ -235,7 +235,7 @@ function billsText(bills: Costs['bills']): string {
   const final = bills.length - unsettled.length;
   const lines = unsettled.map(
     ({ provider, account, source, periodStart, state, finalAt }) =>
-      `Bill: ${printable(`${provider}${account === null ? '' : ` ${account}`}`)} from ${periodStart.slice(0, 10)} (${printable(source)}) is ${state}${finalAt === null ? '' : `, final from ${finalAt.slice(0, 10)}`}\n`,
+      `Bill: ${printable(`${provider}${account === null ? '' : ` ${account}`}`)} from ${nearestDay(Date.parse(periodStart))} (${printable(source)}) is ${state}${finalAt === null ? '' : `, final from ${finalAt.slice(0, 10)}`}\n`,
   );
   return `${lines.join('')}${final === 0 ? '' : `Bills that are final: ${final}\n`}`;
 }

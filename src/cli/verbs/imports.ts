@@ -3,6 +3,7 @@
  */
 import { Option, type Command } from 'commander';
 import { PRICE_FORMATS, USAGE_FORMATS } from '../../core/format-names.js';
+import { nearestDay } from '../../core/time.js';
 import type { Delivery, ImportedFile, ImportedPrices, PriceVersion, ReplacedBill, UndoneImport } from '../answers.js';
 import type { FilesToImport, ImportClient, PriceFilter } from '../client/imports.js';
 import { completedBy } from '../completing.js';
@@ -227,7 +228,7 @@ function undoneText({ files, records, restored, restoredRecords, prices }: Undon
     `${files.map(({ file }) => file).join(', ')}: ${grouped(records)} records and bill lines are removed.`,
     ...restored.map(
       (r) =>
-        `The bill of ${r.provider}${r.account === null ? '' : ` account ${r.account}`} from ${r.periodStart.slice(0, 10)} that it had replaced is restored (${grouped(r.records)} records).`,
+        `The bill of ${r.provider}${r.account === null ? '' : ` account ${r.account}`} from ${nearestDay(Date.parse(r.periodStart))} that it had replaced is restored (${grouped(r.records)} records).`,
     ),
     ...(restoredRecords === 0 ? [] : [`${grouped(restoredRecords)} records count again as they were stated before.`]),
   ]
@@ -251,7 +252,7 @@ const countsTable = (files: readonly Counts[]): string =>
   );
 
 const nameOf = ({ provider, account, periodStart, records }: ReplacedBill): string =>
-  `the bill of ${provider}${account === null ? '' : ` account ${account}`} from ${periodStart.slice(0, 10)} (${grouped(records)} records)`;
+  `the bill of ${provider}${account === null ? '' : ` account ${account}`} from ${nearestDay(Date.parse(periodStart))} (${grouped(records)} records)`;
 
 /** Billed totals keep every digit: they are what is compared with the bill. */
 export function usageText(files: readonly ImportedFile[]): string {

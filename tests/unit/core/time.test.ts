@@ -15,6 +15,7 @@ import {
   monthOfLabel,
   parseDay,
   parseInstant,
+  nearestDay,
   periodName,
   periodOf,
   startOfLocalDay,
@@ -188,4 +189,14 @@ describe('a period is named as people name it', () => {
 
 it('an hour begins at its first millisecond, before 1970 too', () => {
   expect([hourOf(-1), hourOf(HOUR_MS - 1), hourOf(HOUR_MS)]).toEqual([-HOUR_MS, 0, HOUR_MS]);
+});
+
+it.each([
+  ['UTC', '2026-11-01T00:00:00Z'],
+  ['Asia/Shanghai', '2026-10-31T16:00:00Z'],
+  ['America/Los_Angeles', '2026-11-01T07:00:00Z'],
+  ['Pacific/Honolulu', '2026-11-01T10:00:00Z'],
+  ['Pacific/Auckland', '2026-10-31T11:00:00Z'],
+])('the month of a bill begins on the first, whichever midnight it states: that of %s', (_, midnight) => {
+  expect(nearestDay(Date.parse(midnight))).toBe('2026-11-01');
 });
