@@ -12,8 +12,8 @@ import { describeWith } from '../support/programs.js';
 const isQuestion = (url: string): boolean => url.includes('/v1/costs/breakdown');
 
 /** What is written on every canvas from now on. */
-const watchTexts = (page: Visit['page']): Promise<void> =>
-  page.addInitScript(() => {
+const watchTexts = async (page: Visit['page']): Promise<void> => {
+  await page.addInitScript(() => {
     const written: string[] = [];
     const { fillText } = CanvasRenderingContext2D.prototype;
     Object.assign(window, { written });
@@ -22,6 +22,7 @@ const watchTexts = (page: Visit['page']): Promise<void> =>
       fillText.call(this, text, ...at);
     };
   });
+};
 
 /** The days below the pictures, as often as they stand there. */
 const daysBelow = async (page: Visit['page']): Promise<string[]> => {
