@@ -8,7 +8,8 @@ export class ZonesAsked1764000000092 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(
       `create table spend_zone_asked (
-         organisation text not null, zone text not null, asked_at timestamptz not null, primary key (organisation, zone))`,
+         organisation text not null, zone text not null, asked_at timestamptz not null,
+         primary key (organisation, zone))`,
     );
   }
 

@@ -1,6 +1,6 @@
 /**
- * The days that the dashboard shows and asks for, in a real Chromium: those of a budget's or a team's own zone, one mark
- * a day below a picture, and a day that is typed. The figures are reckoned by hand (tests/support/dashboard.ts).
+ * The days that the dashboard shows and asks for, in a real Chromium: those of a budget's or a team's own zone, one
+ * mark a day below a picture, and a day that is typed. The figures are reckoned by hand (tests/support/dashboard.ts).
  */
 import { expect, it } from 'vitest';
 import { MAKE_ITEM } from '../../src/store/alert/alerts.js';

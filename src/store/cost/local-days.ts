@@ -382,7 +382,8 @@ function summedBeforehand(
   const ofLate = (hours: string): string => `
     select organisation, ${waitingTeam(`hour at time zone 'UTC'`)} as team, hour, dimension, ${CURRENCY} as currency,
       ${eachOf(columns, (column) => `sum(${column}) as ${column}`)}
-    from hour_line l where organisation = $1 and hour = any(${hours}) and team not like 'shared:%' group by 1, 2, 3, 4, 5`;
+    from hour_line l where organisation = $1 and hour = any(${hours}) and team not like 'shared:%'
+    group by 1, 2, 3, 4, 5`;
   const withLate = (hours: string | undefined): string =>
     hours === undefined ? `(${ofAll})` : `(${ofAll} union all ${ofLate(hours)})`;
   return {
@@ -483,10 +484,10 @@ const hoursOfTorn = (columns: Columns, { hours }: Source): string => `
   )`;
 
 /**
- * Days minus hours that move, and these hours. Hours and sums per day are read in separate parts: a Citus cluster cannot
- * join the view of hours. The dimensions of civil dates are a set in the condition, and subtraction is by grouping: with
- * joins, a planner without statistics reads one side once for each row of the other. The currency of a team is joined to
- * sums, not to lines.
+ * Days minus hours that move, and these hours. Hours and sums per day are read in separate parts: a Citus cluster
+ * cannot join the view of hours. The dimensions of civil dates are a set in the condition, and subtraction is by
+ * grouping: with joins, a planner without statistics reads one side once for each row of the other. The currency of a
+ * team is joined to sums, not to lines.
  */
 const computing = (columns: Columns, source: Source): string =>
   `with ${[WAITING, movedHoursOf(columns, source), daysWithoutThem(columns, source), hoursOfTorn(columns, source)].join(',')}`;

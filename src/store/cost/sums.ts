@@ -1,8 +1,8 @@
 /**
  * Sums of the days of `cost_day` that questions about all teams read: of each team by week (`spend_week`), of all teams
  * together by day and by hour (`spend_day`, `spend_hour`), and of each team by the parts of a UTC day that lie on one
- * day of a zone, in the zones of teams and of those who ask (`spend_local`; `spend_zone` names them). With a thousand teams a month is sixty
- * thousand rows of `cost_day`, and some hundred of all teams together.
+ * day of a zone, in the zones of teams and of those who ask (`spend_local`; `spend_zone` names them). With a thousand
+ * teams a month is sixty thousand rows of `cost_day`, and some hundred of all teams together.
  *
  * The invariant: a day that has no row in `spend_stale` has its sums in all of these tables; triggers note each change
  * of `cost_day`, in its own transaction, whoever makes it. What is stale is read from `cost_day` and its hours instead
@@ -169,7 +169,9 @@ export class SpendSumStore {
     );
   }
 
-  /** Somebody asks for the days of all teams in a zone: from then on, and until nobody has for a while, it is summed. */
+  /**
+   * Somebody asks for the days of all teams in a zone: from then on, and until nobody has for a while, it is summed.
+   */
   async noteZone(db: Queryable, organisation: string, zone: string, now: number): Promise<void> {
     await db.query(NOTE_ZONE, [organisation, zone, formatInstant(now)]);
   }

@@ -1,8 +1,8 @@
 /**
  * Deletes rows past their retention that nothing needs any more (docs/reference/retention.md): finished work, imports
- * that left nothing, rows that could not be read, and zones that nobody asks for. Work that is enqueued again starts a new row. The row of finished
- * work says only that nothing is to do, and so does its absence. The rows of two stages stay, because other code reads
- * from them which teams exist and when a connection was asked.
+ * that left nothing, rows that could not be read, and zones that nobody asks for. Work that is enqueued again starts a
+ * new row. The row of finished work says only that nothing is to do, and so does its absence. The rows of two stages
+ * stay, because other code reads from them which teams exist and when a connection was asked.
  */
 import { formatInstant, DAY_MS } from '../../core/time.js';
 import type { Queryable } from '../statements.js';

@@ -186,8 +186,8 @@ export class ViewStore {
   }
 
   /**
-   * Metered GPUs per hour from `from` until the request's instant, with the prices that hold then. An hour counts when it
-   * has been read: the last one of an account of which nothing at all is metered yet is no hour without use.
+   * Metered GPUs per hour from `from` until the request's instant, with the prices that hold then. An hour counts when
+   * it has been read: the last one of an account of which nothing at all is metered yet is no hour without use.
    */
   async demand(
     db: Queryable,
