@@ -208,8 +208,16 @@ function zoneOf(name: string): Zone {
   return zone;
 }
 
-/** Whether this machine's zone database knows the name. */
+/**
+ * Names that ICU has beside those of IANA's database. PostgreSQL knows none of them or, as of IST, another zone: its days
+ * would be others than those that are shown.
+ */
+const OF_ICU_ALONE =
+  /^([ABC][CS]T|AET|AGT|ART|BET|CAT|CNT|CTT|EAT|ECT|[IJNPS]ST|IET|MIT|NET|PLT|PNT|PRT|VST|US\/Pacific-New|SystemV\/.*)$/i;
+
+/** Whether the name is one of IANA's that this machine knows. */
 export function isZone(name: string): boolean {
+  if (OF_ICU_ALONE.test(name)) return false;
   try {
     zoneOf(name);
     return true;
@@ -217,6 +225,17 @@ export function isZone(name: string): boolean {
     return false;
   }
 }
+
+/** As IANA's database links them since 2024b. PostgreSQL takes these names for abbreviations: its winter never ends. */
+const LINKED: Readonly<Record<string, string>> = {
+  CET: 'Europe/Brussels',
+  EET: 'Europe/Athens',
+  MET: 'Europe/Brussels',
+  WET: 'Europe/Lisbon',
+};
+
+/** The same zone by a name that PostgreSQL knows it by. */
+export const plainZone = (zone: string): string => LINKED[zone.toUpperCase()] ?? zone;
 
 function readOffset(zone: Zone, instant: number): number {
   const name = zone.format.formatToParts(instant).find((part) => part.type === 'timeZoneName')?.value ?? '';

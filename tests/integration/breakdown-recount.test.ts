@@ -11,6 +11,7 @@ import { Chance } from '../simulation/chance.js';
 import { testBursar } from '../support/bursar.js';
 
 const bursar = await testBursar();
+const about = async () => ({ warnings: [] });
 let every: Line[] = [];
 const DIGITS = 1_000_000_000n;
 /** A unit of each in dollars is one by this. What has none stays what it is. */
@@ -262,7 +263,13 @@ it('is a recount of every line', async () => {
     // Where all is of the currency that is wanted, nothing is converted; where not, every day is by its own rate.
     const limit = chance.pick([3, 100]);
     const compares = chance.happens(0.7);
-    const answer = await costBreakdown(stores, 'default', question, { compares, limit, last: '30', now: Date.now() });
+    const answer = await costBreakdown(stores, 'default', question, {
+      compares,
+      limit,
+      last: '30',
+      now: Date.now(),
+      about,
+    });
     const { currency: wanted, groupBy } = question;
     const now = asked(lines, question, answer.now.from, answer.now.to);
     const before = compares ? asked(lines, question, answer.before?.from ?? '', answer.before?.to ?? '') : null;
@@ -292,7 +299,7 @@ it('needs no days where all is of the currency that is asked for', async () => {
       stores,
       'default',
       parseSpendQuery({ from: '2026-09-20', to: '2026-10-05', groupBy: 'sku,team', currency }),
-      { compares: true, limit: 50, last: '30', now: Date.now() },
+      { compares: true, limit: 50, last: '30', now: Date.now(), about },
     );
   expect(await of('USD')).toEqual(await of(null));
 });

@@ -2,7 +2,7 @@
  * What is in no sum is named wherever a sum is: of a bill that is not final what meters stand for, and metered usage
  * that a filter leaves out since it does not say what the filter asks for. At every door, as `costs` says it.
  */
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import type { BudgetNews } from '../../src/core/alert/alert.js';
 import { ENGLISH } from '../../src/core/alert/texts.js';
 import { knownBy } from '../../src/application/policy/known-by.js';
@@ -163,6 +163,32 @@ describe('what is in no sum', async () => {
       (await get<{ warnings: string[] }>(`${doors[1]}?from=2026-10-03&to=2026-10-08&compare=none`)).warnings,
     ).toEqual([]);
     await drain();
+  });
+
+  it('an answer about costs warns of what was done only while it was made', async () => {
+    const { spend, resourceCosts } = api.stores;
+    const [sums, groups, costs] = [spend.spend, spend.groups, resourceCosts.costs];
+    // Each reads the sums when the line has just done the rest.
+    vi.spyOn(spend, 'spend').mockImplementation(async (...asked) => drain().then(() => sums.apply(spend, asked)));
+    vi.spyOn(spend, 'groups').mockImplementation(async (...asked) => drain().then(() => groups.apply(spend, asked)));
+    vi.spyOn(resourceCosts, 'costs').mockImplementation(async (...asked) =>
+      drain().then(() => costs.apply(resourceCosts, asked)),
+    );
+    for (const of of ['', '/breakdown', '/bridge', '/resources']) {
+      await enqueue(api.stores.db, 'default', [{ stage: 'cost.rollup', partition: 'red', key: 'red/2026-10-06' }]);
+      const { warnings } = await get<{ warnings: string[] }>(`/v1/costs${of}?from=2026-10-03&to=2026-10-08`);
+      expect({ of, warnings }).toEqual({ of, warnings: [expect.stringContaining('1 day(s) of teams') as string] });
+    }
+    vi.restoreAllMocks();
+  });
+
+  it('an answer about costs says so where the clocks stand beside whole hours for a part of its days', async () => {
+    const about = async (words: string): Promise<number> =>
+      (await get<{ warnings: string[] }>(`/v1/costs?${words}`)).warnings.length;
+    expect(await about('zone=Australia/Lord_Howe&from=2026-03-05&to=2026-11-01')).toBe(1);
+    expect(await about('zone=Australia/Lord_Howe&from=2026-01-05&to=2026-02-01')).toBe(0);
+    expect(await about('zone=Australia/Lord_Howe')).toBe(1);
+    expect(await about('zone=Europe/Berlin&from=2020-01-01')).toBe(0);
   });
 
   it('is named by the overview, the report in each form, and its digest', async () => {

@@ -331,6 +331,7 @@ describe(`sums by the days of a zone (BURSAR_PROPERTY_SEED=${seed})`, async () =
           limit: 5,
           last: '30',
           now: NOW,
+          about: async () => ({ warnings: [] }),
         })),
         overview: overview.map(({ cost, unpricedQuantity, ...day }) => ({
           ...day,

@@ -1,6 +1,6 @@
 /** Zones in which the costs of all teams are asked for: which are noted to be summed beforehand, and for how long. */
 import { expect, it } from 'vitest';
-import { DAY_MS } from '../../src/core/time.js';
+import { DAY_MS, isZone, offsetAt, plainZone } from '../../src/core/time.js';
 import { NOW, testApi } from '../support/web.js';
 
 const api = await testApi();
@@ -37,4 +37,26 @@ it('notes four at most, whatever the question, until nobody has asked for thirty
   expect(await noted()).toEqual(['Asia/Tokyo']);
   await ask('', 'Asia/Seoul');
   expect(await noted()).toEqual(['Asia/Seoul', 'Asia/Tokyo']);
+});
+
+it('is no zone that the database does not know, or knows another one by', async () => {
+  const { status } = await api.call('GET', '/v1/costs?zone=US/Pacific-New');
+  expect([status, await noted()]).toEqual([400, ['Asia/Seoul', 'Asia/Tokyo']]);
+  const { db, spendSums } = api.stores;
+  await expect(spendSums.noteZone(db, 'default', 'US/Pacific-New', NOW)).rejects.toThrow('not recognized');
+  const instants = ['2024-01-15T12:00:00Z', '2024-07-15T12:00:00Z'];
+  const all = await api.stores.db.query<{ name: string }>(`select name from pg_timezone_names where name !~ '^posix'`);
+  const known = all.map(({ name }) => name).filter(isZone);
+  const names = await api.stores.db.query<{ name: string; offsets: number[] }>(
+    `select z.name, array(select extract(epoch from (at at time zone z.plain) - (at at time zone 'UTC'))::int
+       from unnest($1::timestamptz[]) as at) as offsets
+     from unnest($2::text[], $3::text[]) as z(name, plain)`,
+    [instants, known, known.map(plainZone)],
+  );
+  expect(known.length).toBeGreaterThan(400);
+  for (const { name, offsets } of names)
+    expect([name, ...instants.map((at) => offsetAt(name, Date.parse(at)) / 1000)]).toEqual([name, ...offsets]);
+  // What is offered, too, is known there.
+  const offered = Intl.supportedValuesOf('timeZone').filter((name) => isZone(name) && !known.includes(name));
+  expect(offered).toEqual([]);
 });

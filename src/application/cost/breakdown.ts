@@ -34,8 +34,16 @@ import { valueOf, wholeOf } from '../../store/cost/spend-sums.js';
 import type { Queryable } from '../../store/database.js';
 import type { Lacking, Spend, SpendGroup, SpendGroups } from '../../store/cost/spend.js';
 import type { Stores } from '../../store/stores.js';
+import type { Caveats } from '../../store/usage/doubts.js';
 
 type Needed = Pick<Stores, 'spend' | 'anomalies' | 'organisations' | 'prices'> & { readonly db: Queryable };
+
+/**
+ * What to know of the sums of some days. It is asked before they are read: what is still being worked on then may be in
+ * them or not, and what is not worked on is.
+ */
+export type AboutDays = (days: DaySpan) => Promise<Known>;
+type Known = Pick<Caveats, 'warnings'>;
 
 /** Keys that costs are broken down by: days have series of their own. */
 export const BREAKDOWN_KEYS: readonly GroupKey[] = GROUP_KEYS.filter((key) => key !== 'day' && key !== 'month');
@@ -47,7 +55,7 @@ export interface CostSpan extends DaySpan {
   readonly lacking: Lacking;
 }
 
-export interface CostBreakdown {
+export interface CostBreakdown extends Known {
   /** Where a read replica answered that is behind: what was committed after this is not in it. */
   readonly asOf?: string;
   readonly basis: Basis;
@@ -66,7 +74,7 @@ export interface CostBreakdown {
   readonly anomalies: readonly Pick<AnomalyNews, 'team' | 'day' | 'what' | 'currency' | 'observed' | 'expected'>[];
 }
 
-export interface CostBridge {
+export interface CostBridge extends Known {
   /** Where a read replica answered that is behind: what was committed after this is not in it. */
   readonly asOf?: string;
   readonly basis: Basis;
@@ -104,12 +112,20 @@ export async function costBreakdown(
     limit,
     last,
     now: at,
-  }: { readonly compares: boolean; readonly limit: number; readonly last: CostSpanName; readonly now: number },
+    about,
+  }: {
+    readonly compares: boolean;
+    readonly limit: number;
+    readonly last: CostSpanName;
+    readonly now: number;
+    readonly about: AboutDays;
+  },
 ): Promise<CostBreakdown> {
   const { basis, zone, groupBy } = question;
   const first = firstKey(groupBy);
   const span = await spanAsked(stores, organisation, question, last, at);
   const before = compares ? spanBefore(span, (await todayIn(stores, organisation, zone, at)) + 1) : null;
+  const { warnings } = await about({ from: (before ?? span).from, to: span.to });
   const fx = await stores.prices.fx(stores.db, organisation);
   const groupsOf = (part: DaySpan, keys: readonly GroupKey[]): Promise<SpendGroups> =>
     stores.spend.groups(organisation, { ...question, ...part, groupBy: keys }, fx, stores.db);
@@ -145,6 +161,7 @@ export async function costBreakdown(
       observed,
       expected,
     })),
+    warnings,
   };
 }
 
@@ -153,12 +170,12 @@ export async function costBridge(
   stores: Needed,
   organisation: string,
   question: SpendQuery,
-  last: CostSpanName,
-  at: number,
+  { last, now: at, about }: { readonly last: CostSpanName; readonly now: number; readonly about: AboutDays },
 ): Promise<CostBridge> {
   const { basis, zone } = question;
   const span = await spanAsked(stores, organisation, question, last, at);
   const before = spanBefore(span, (await todayIn(stores, organisation, zone, at)) + 1);
+  const { warnings } = await about({ from: before.from, to: span.to });
   const fx = await stores.prices.fx(stores.db, organisation);
   const cells = (part: DaySpan, table: FxTable): Promise<SpendGroups> =>
     stores.spend.groups(organisation, { ...question, ...part, groupBy: BRIDGE_KEYS }, table, stores.db);
@@ -174,6 +191,7 @@ export async function costBridge(
       const { known, reason } = bridgeBetween(facts(now), facts(old));
       return { currency, reason, bridge: known };
     }),
+    warnings,
   };
 }
 

@@ -2,7 +2,7 @@
  * bursar budgets: the plan, the spend and the forecast of each team; setting or removing a plan.
  */
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { exhaustionDayOf } from '../../core/budget/exhaustion.js';
+import { exhaustionDayOf, isEndKnown } from '../../core/budget/exhaustion.js';
 import { sayUnpriced } from '../../core/cost/unpriced.js';
 import { aboutHours } from '../../core/cost/whole-hours.js';
 import {
@@ -301,7 +301,7 @@ function budgetsTable(budgets: readonly BudgetView[], none = ''): string {
     spentCell(state, currency),
     usedCell(state?.ratio ?? null),
     estimate(state?.forecast ?? { mean: null, low: null, high: null }, currency),
-    state === null ? null : exhaustionDayOf(state),
+    state === null ? null : (exhaustionDayOf(state) ?? (isEndKnown(state) ? null : 'unknown')),
     crossedText(crossings),
     shortAmount(state?.unpricedGpuHours ?? null),
   ]);

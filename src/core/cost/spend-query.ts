@@ -2,7 +2,7 @@
  * A query about costs: period, teams, basis and grouping. Parses the texts that people write.
  */
 import { invalid, type Problem } from '../errors.js';
-import { dayLabel, isZone, localDays, parseDay, parseInstant, startOfLocalDay } from '../time.js';
+import { dayLabel, isZone, localDays, parseDay, parseInstant, plainZone, startOfLocalDay } from '../time.js';
 
 export const BASES = ['actual', 'accrued', 'billed', 'effective', 'list'] as const;
 export type Basis = (typeof BASES)[number];
@@ -55,7 +55,7 @@ export function parseSpendQuery(texts: {
 }): SpendQuery {
   const problems: Problem[] = [];
   const asked = texts.zone ?? 'UTC';
-  const zone = isZone(asked) ? asked : 'UTC';
+  const zone = isZone(asked) ? plainZone(asked) : 'UTC';
   if (!isZone(asked)) problems.push({ path: 'zone', message: `"${asked}" is not an IANA time zone` });
   const groupBy = (texts.groupBy ?? '')
     .split(',')

@@ -136,7 +136,7 @@ const REPLACE_WEEK = [
 
 const NOTE_ZONE = `
 insert into spend_zone_asked (organisation, zone, asked_at)
-select $1, $2, $3 where $2 not in ${UTC}
+select $1, $2, $3 where $2 not in ${UTC} and $3::timestamptz at time zone $2 is not null
   and not exists (select 1 from team t where t.organisation = $1 and t.zone = $2)
   and (select count(*) from spend_zone_asked a where a.organisation = $1 and a.zone <> $2) < ${MOST_ASKED}
 on conflict (organisation, zone) do update set asked_at = excluded.asked_at
@@ -171,6 +171,7 @@ export class SpendSumStore {
 
   /**
    * Somebody asks for the days of all teams in a zone: from then on, and until nobody has for a while, it is summed.
+   * @throws if the database knows no such zone: a day is summed in all of them at once
    */
   async noteZone(db: Queryable, organisation: string, zone: string, now: number): Promise<void> {
     await db.query(NOTE_ZONE, [organisation, zone, formatInstant(now)]);

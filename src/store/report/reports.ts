@@ -12,7 +12,7 @@ import type { ReportFacts, SavingFacts } from '../../core/report/facts.js';
 import type { Report, ReportBudget } from '../../core/report/report.js';
 import { DEFAULT_REPORT_TIME, dueAt, newestDueMonth, type ReportTime } from '../../core/report/schedule.js';
 import { comparedWith, daysAfter } from '../../core/report/spend.js';
-import { dayLabel, DAY_MS, isZone, monthOfLabel, type Interval } from '../../core/time.js';
+import { dayLabel, DAY_MS, monthOfLabel, plainZone, type Interval } from '../../core/time.js';
 import type { AdmissionStore } from '../budget/admissions.js';
 import { lackingOf, type BudgetStore } from '../budget/budgets.js';
 import type { Queryable, Transaction } from '../database.js';
@@ -212,7 +212,7 @@ export class ReportStore {
     const request: FactsRequest = {
       organisation,
       teams: await budgets.teamsUnder(tx, organisation, team),
-      zone: known.zone,
+      zone: plainZone(known.zone),
       currency: known.currency,
     };
     const current = await prices.book(tx, organisation);
@@ -411,7 +411,7 @@ function nanosFrom(text: string): bigint {
 
 /** The month's time in a zone. @throws Failure invalid if it is no month, or begins after `now`. */
 function checkMonth(month: string, zone: string, now: number): Interval {
-  const period = /^\d{4}-\d{2}$/.test(month) && isZone(zone) ? monthOfLabel(month, zone) : null;
+  const period = /^\d{4}-\d{2}$/.test(month) ? monthOfLabel(month, zone) : null;
   if (period === null)
     throw invalid('the report has 1 problem(s)', [{ path: 'month', message: 'is not a month: write 2026-10' }]);
   if (period.start > now)

@@ -20,7 +20,6 @@ import { addDecimal, formatDecimal, ZERO, type Decimal } from '../../core/decima
 import { shareOf } from '../../core/report/breakdown.js';
 import { gpuHoursText } from '../../core/report/spend.js';
 import { EFFECTS } from '../../core/report/bridge.js';
-import type { Caveats } from '../../store/usage/doubts.js';
 import { Calling, type Caller } from '../caller.js';
 import { Endpoint, QueryInput } from '../endpoint.js';
 import { InjectParts, type WebParts } from '../parts.js';
@@ -218,8 +217,6 @@ const resourcesSchema = z
   })
   .meta({ id: 'CostResources' });
 
-type Warned = Pick<Caveats, 'warnings'>;
-
 @Controller()
 export class CostBreakdownController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
@@ -234,7 +231,7 @@ export class CostBreakdownController {
   async breakdown(
     @Calling() caller: Caller,
     @QueryInput(breakdownQuery) query: z.infer<typeof breakdownQuery>,
-  ): Promise<CostBreakdown & Warned> {
+  ): Promise<CostBreakdown> {
     const { stores, clock } = this.parts;
     const { db, asOf, organisation, question, caveats } = await asked(this.parts, caller, query);
     const answer = await costBreakdown({ ...stores, db }, organisation, question, {
@@ -242,9 +239,9 @@ export class CostBreakdownController {
       limit: query.limit,
       last: query.span,
       now: clock.now(),
+      about: caveats,
     });
-    const { warnings } = await caveats({ from: (answer.before ?? answer.now).from, to: answer.now.to });
-    return { ...answer, warnings, ...shown(asOf) };
+    return { ...answer, ...shown(asOf) };
   }
 
   @Endpoint('GET /v1/costs/bridge', {
@@ -257,12 +254,15 @@ export class CostBreakdownController {
   async bridge(
     @Calling() caller: Caller,
     @QueryInput(bridgeQuery) query: z.infer<typeof bridgeQuery>,
-  ): Promise<CostBridge & Warned> {
+  ): Promise<CostBridge> {
     const { stores, clock } = this.parts;
     const { db, asOf, organisation, question, caveats } = await asked(this.parts, caller, query);
-    const answer = await costBridge({ ...stores, db }, organisation, question, query.span, clock.now());
-    const { warnings } = await caveats({ from: answer.before.from, to: answer.now.to });
-    return { ...answer, warnings, ...shown(asOf) };
+    const answer = await costBridge({ ...stores, db }, organisation, question, {
+      last: query.span,
+      now: clock.now(),
+      about: caveats,
+    });
+    return { ...answer, ...shown(asOf) };
   }
 
   @Endpoint('GET /v1/costs/resources', {
@@ -279,6 +279,7 @@ export class CostBreakdownController {
     const { stores, clock } = this.parts;
     const { db, asOf, organisation, question, caveats } = await asked(this.parts, caller, query);
     const when = await spanAsked({ ...stores, db }, organisation, question, query.span, clock.now());
+    const { warnings } = await caveats(when);
     const all = await stores.resourceCosts.costs(db, organisation, { ...question, ...when });
     const totals = new Map<string, Decimal>();
     for (const { currency, cost } of all)
@@ -296,7 +297,7 @@ export class CostBreakdownController {
           gpuHours: parts === null ? null : gpuHoursText(parts),
         })),
       more: Math.max(0, all.length - query.limit),
-      warnings: (await caveats(when)).warnings,
+      warnings,
       ...shown(asOf),
     };
   }

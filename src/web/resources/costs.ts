@@ -20,6 +20,7 @@ import type { DaySpan } from '../../core/report/breakdown.js';
 import { aboutTeams } from '../../core/budget/asked-teams.js';
 import { UNALLOCATED } from '../../core/cost/allocation.js';
 import { aboutHours } from '../../core/cost/whole-hours.js';
+import { DAY_MS } from '../../core/time.js';
 import { UNPRICED_REASONS } from '../../core/price/price-book.js';
 import { Calling, checkTeam, sees, type Caller } from '../caller.js';
 import { Endpoint, QueryInput } from '../endpoint.js';
@@ -143,7 +144,9 @@ async function caveatsAbout(
   const { organisation } = principal;
   const now = clock.now();
   const caveats = await caveatsOf(db, organisation, question, now);
-  const [start = now, end = now] = [question.from, question.to].map((day) => (day === null ? now : Date.parse(day)));
+  const end = question.to === null ? now : Date.parse(question.to);
+  // Of all that is known, a year: clocks that change do so each year.
+  const start = question.from === null ? end - 366 * DAY_MS : Date.parse(question.from);
   const named = texts(query['team']) ?? [];
   const teams = named.length === 0 ? [] : await stores.organisations.teams(db, organisation);
   const aboutAsked = await aboutTeams(
@@ -277,9 +280,10 @@ export class CostsController {
   ): Promise<CostsAnswer> {
     const { stores, clock } = this.parts;
     const { db, asOf, organisation, question, caveats } = await asked(this.parts, caller, query);
+    // Before the sums: what is still being worked on now may be in them, and what is not is.
+    const { pending, warnings } = await caveats();
     const fx = await stores.prices.fx(db, organisation);
     const spend = await stores.spend.spend(organisation, question, fx, db);
-    const { pending, warnings } = await caveats();
     const bills = spend.basis === 'actual' ? await stores.counting.bills(db, organisation, question, clock.now()) : [];
     const answer = { ...spend, pending, bills };
     if (asOf === null) return { ...answer, warnings };

@@ -157,6 +157,9 @@ describe('the calendar of a zone', () => {
     expect(monthOfLabel('2026-13', 'UTC')).toBeNull();
     expect(localDays('UTC', -1)).toBe(-1);
     expect(isZone('Mars/Olympus')).toBe(false);
+    // Of ICU alone: PostgreSQL knows another zone by it, or none.
+    for (const name of ['IST', 'PST', 'vst', 'ACT', 'US/Pacific-New', 'SystemV/AST4']) expect(isZone(name)).toBe(false);
+    for (const name of ['EST', 'CET', 'PRC', 'Etc/GMT+5', 'Asia/Calcutta']) expect(isZone(name)).toBe(true);
     expect(isZone('Europe/Paris')).toBe(true);
     expect(() => periodOf('month', 0, 'Mars/Olympus')).toThrow('unknown time zone');
   });
