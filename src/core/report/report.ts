@@ -74,6 +74,8 @@ export interface ReportBudget {
   readonly team: string;
   readonly periodStart: string;
   readonly periodEnd: string;
+  /** Its name in the budget's zone: 2026-10. Older reports lack it. */
+  readonly period?: string;
   readonly status: 'planned' | 'not-planned';
   readonly currency: string;
   readonly planned: string | null;

@@ -172,7 +172,7 @@ class Writer {
     const rows = this.report.budgets.map((one) => [
       name(one.budget),
       name(one.team),
-      instant(one.periodStart),
+      one.period === undefined ? instant(one.periodStart) : text(one.period),
       money(one.planned, one.currency),
       money(one.spent, one.currency),
       money(one.committed, one.currency),

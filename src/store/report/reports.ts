@@ -12,7 +12,7 @@ import type { ReportFacts, SavingFacts } from '../../core/report/facts.js';
 import type { Report, ReportBudget } from '../../core/report/report.js';
 import { DEFAULT_REPORT_TIME, dueAt, newestDueMonth, type ReportTime } from '../../core/report/schedule.js';
 import { comparedWith, daysAfter } from '../../core/report/spend.js';
-import { dayLabel, DAY_MS, monthOfLabel, plainZone, type Interval } from '../../core/time.js';
+import { dayLabel, DAY_MS, monthOfLabel, periodName, plainZone, type Interval } from '../../core/time.js';
 import type { AdmissionStore } from '../budget/admissions.js';
 import { lackingOf, type BudgetStore } from '../budget/budgets.js';
 import type { Queryable, Transaction } from '../database.js';
@@ -284,6 +284,7 @@ export class ReportStore {
         team,
         periodStart,
         periodEnd,
+        period: periodName({ start: Date.parse(periodStart), end: Date.parse(periodEnd) }, spec.zone),
         status,
         currency,
         planned,

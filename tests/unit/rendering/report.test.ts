@@ -82,6 +82,15 @@ describe('the figures', () => {
     expect(JSON.parse(await textOf(REPORT, 'json', language))).toEqual(REPORT);
   });
 
+  it('name the period of a budget as its own zone does', async () => {
+    const own = { periodStart: '2026-09-30T18:15:00.000Z', period: '2026-10' };
+    const report = { ...REPORT, budgets: REPORT.budgets.map((one) => ({ ...one, ...own })) };
+    const csv = readCsv(await textOf(report, 'csv'));
+    const periods = csv.filter(({ table, measure }) => table === 'budgets' && measure === 'period');
+    expect(new Set(periods.map(({ value }) => value))).toEqual(new Set(['2026-10']));
+    expect(await textOf(report, 'html')).not.toContain('Sep 30');
+  });
+
   it('are the exact decimals of the model', async () => {
     const csv = readCsv(await textOf(REPORT, 'csv'));
     const valueOf = (table: string, item: string, measure: string): string | undefined =>
