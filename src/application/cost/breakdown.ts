@@ -91,6 +91,14 @@ export interface CostBridge extends Known {
 /** Times that go with the data: so many days until its end, its month so far, the month before. */
 export const COST_SPANS = ['7', '30', '90', '365', 'month', 'last-month'] as const;
 export type CostSpanName = (typeof COST_SPANS)[number];
+
+/** Which days count if the question names none, and what is asked about them. */
+interface Span {
+  readonly last: CostSpanName;
+  readonly now: number;
+  readonly about: AboutDays;
+}
+
 /** Ten years: a value a day. */
 const MOST_DAYS = 3660;
 const MOST_SERIES = 8;
@@ -107,19 +115,7 @@ export async function costBreakdown(
   stores: Needed,
   organisation: string,
   question: SpendQuery,
-  {
-    compares,
-    limit,
-    last,
-    now: at,
-    about,
-  }: {
-    readonly compares: boolean;
-    readonly limit: number;
-    readonly last: CostSpanName;
-    readonly now: number;
-    readonly about: AboutDays;
-  },
+  { compares, limit, last, now: at, about }: Span & { readonly compares: boolean; readonly limit: number },
 ): Promise<CostBreakdown> {
   const { basis, zone, groupBy } = question;
   const first = firstKey(groupBy);
@@ -170,7 +166,7 @@ export async function costBridge(
   stores: Needed,
   organisation: string,
   question: SpendQuery,
-  { last, now: at, about }: { readonly last: CostSpanName; readonly now: number; readonly about: AboutDays },
+  { last, now: at, about }: Span,
 ): Promise<CostBridge> {
   const { basis, zone } = question;
   const span = await spanAsked(stores, organisation, question, last, at);

@@ -9,12 +9,12 @@ export const isWithinHour = (zone: string, instants: readonly number[]): boolean
   instants.some((at) => offsetAt(zone, at) % HOUR_MS !== 0);
 
 /** Clocks change some months apart. */
-const LOOKS_MS = 30 * DAY_MS;
+const STEP_MS = 30 * DAY_MS;
 
 /** What to know before relying on the sums of a period. */
 export const aboutHours = (zone: string, { start, end }: { readonly start: number; readonly end: number }): string[] =>
   isWithinHour(zone, [
-    ...Array.from({ length: Math.max(0, Math.ceil((end - start) / LOOKS_MS)) }, (_, n) => start + n * LOOKS_MS),
+    ...Array.from({ length: Math.max(0, Math.ceil((end - start) / STEP_MS)) }, (_, n) => start + n * STEP_MS),
     end,
   ])
     ? [
