@@ -157,4 +157,36 @@ describeWith('chromium', 'the days of the dashboard', async (file) => {
     await expect.poll(() => page.url()).toContain('from=2026-11-07&to=2026-11-11');
     expect(faults).toEqual([]);
   });
+
+  it('that is half typed is not taken for none, and does not keep who goes on', async () => {
+    const { page, open, faults } = await visit({ key: w.admin });
+    await open('costs?from=2026-10-20&to=2026-11-19');
+    const asked: string[] = [];
+    page.on('request', (request) => isQuestion(request.url()) && asked.push(request.url()));
+    const before = page.url();
+    const from = page.getByLabel('From', { exact: true });
+    const isThere = (): Promise<boolean> => from.evaluate((one) => one === document.activeElement);
+    // Once: `focus()` of the browser's driver is two.
+    const leave = (): Promise<void> => page.getByLabel('Currency').evaluate((one) => one.focus());
+    await from.focus();
+    await page.keyboard.press('Delete');
+    await page.keyboard.press('Enter');
+    expect(await isThere()).toBe(true);
+    await page.keyboard.press('ArrowRight');
+    await leave();
+    expect(await isThere()).toBe(true);
+    await leave();
+    expect(await isThere()).toBe(false);
+    await quiet(page);
+    expect([page.url(), asked]).toEqual([before, []]);
+    await from.focus();
+    await page.keyboard.type('11052026');
+    await page.keyboard.press('Enter');
+    await expect.poll(() => page.url()).toContain('from=2026-11-05&to=2026-11-19');
+    // Emptied altogether, it is none.
+    await from.fill('');
+    await from.blur();
+    await expect.poll(() => page.url()).not.toContain('from=');
+    expect(faults).toEqual([]);
+  });
 });

@@ -425,6 +425,26 @@ describeWith('chromium', 'the settings', async (file) => {
     await page.keyboard.press('End');
     await page.keyboard.type('e');
     await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('button', { name: 'Preview' }).click();
+    await open('policies/new?policy=idle-stop');
+    await page.getByLabel('Priority').focus();
+    await page.keyboard.type('-');
+    await page.getByRole('button', { name: 'Check' }).click();
+    const backtest = page.getByRole('region', { name: 'Backtest' });
+    await backtest.getByRole('button').click();
+    await page.getByLabel('Priority').fill('');
+    await backtest.getByLabel('From', { exact: true }).focus();
+    await page.keyboard.press('Delete');
+    await backtest.getByRole('button').click();
+    await backtest.getByRole('button').click();
+    expect(sent).toEqual([]);
+    // Emptied altogether, it is what is recorded.
+    await backtest.getByLabel('From', { exact: true }).fill('');
+    const [asked] = await Promise.all([
+      page.waitForRequest((request) => request.method() === 'POST'),
+      backtest.getByRole('button').click(),
+    ]);
+    expect(asked.postDataJSON()).toMatchObject({ from: '2026-10-19', to: '2026-11-18' });
     await open('settings/mutes');
     await page.getByLabel('Until').fill('2026-11-25T09:30');
     await page.getByLabel('Reason').fill('held');
@@ -433,7 +453,7 @@ describeWith('chromium', 'the settings', async (file) => {
     await page.getByRole('row', { name: /held/ }).waitFor();
     await page.keyboard.down('Enter');
     await page.keyboard.up('Enter');
-    expect(sent).toEqual(['POST /v1/alert-mutes']);
+    expect(sent).toEqual(['POST /v1/backtests', 'POST /v1/alert-mutes']);
     expect(await w.call('GET', '/v1/limits')).toMatchObject({ document: { gpusPerAction: 8 } });
     expect(faults).toEqual([]);
   });

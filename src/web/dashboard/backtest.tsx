@@ -12,7 +12,7 @@ import { useLoaded, useTask } from './loading.js';
 import { Picture } from './picture.js';
 import type { Series } from './picture-plot.js';
 import { Table, type Column } from './table.js';
-import { Act, Day, Problems, Show } from './ui.js';
+import { Act, Day, Form, isWhole, Problems, Show } from './ui.js';
 
 const DAYS = 30;
 
@@ -21,6 +21,8 @@ interface Props {
   readonly document: string | Readonly<Record<string, unknown>>;
   /** On the history of this team; absent: of the document's teams. */
   readonly team?: string;
+  /** The id of the form that the document is written in. */
+  readonly form?: string;
   readonly onDone?: () => void;
 }
 
@@ -30,7 +32,7 @@ interface Span {
   readonly to: string;
 }
 
-export function BacktestButton({ document, team, onDone }: Props): JSX.Element {
+export function BacktestButton({ document, team, form = '', onDone }: Props): JSX.Element {
   const [ordered, setOrdered] = useState<Backtest | null>(null);
   const [chosen, choose] = useState<Span | null>(null);
   const recorded = useLoaded('recorded', async (halt): Promise<Span> => {
@@ -47,15 +49,24 @@ export function BacktestButton({ document, team, onDone }: Props): JSX.Element {
     <Show loaded={recorded}>
       {(whole) => {
         const span = chosen ?? whole;
+        // One that is emptied is again what is recorded.
+        const end = (of: keyof Span, label: string): JSX.Element => (
+          <Day
+            label={label}
+            value={span[of]}
+            max={whole.to}
+            onPick={(day) => choose({ ...span, [of]: day === '' ? whole[of] : day })}
+          />
+        );
         return (
           <div class="backtest">
-            <div class="fields">
-              <Day label={say('from')} value={span.from} max={whole.to} onPick={(from) => choose({ ...span, from })} />
-              <Day label={say('to')} value={span.to} max={whole.to} onPick={(to) => choose({ ...span, to })} />
-              <Act refused={refusal('configure')} isBusy={isBusy} onAct={() => run(document, span)}>
+            <Form class="fields" onSend={() => isWhole(window.document.forms.namedItem(form)) && run(document, span)}>
+              {end('from', say('from'))}
+              {end('to', say('to'))}
+              <Act refused={refusal('configure')} isBusy={isBusy}>
                 {say('backtest')}
               </Act>
-            </div>
+            </Form>
             <Problems trouble={trouble} />
             {ordered === null ? null : <Run key={ordered.id} ordered={ordered} onDone={onDone} />}
           </div>

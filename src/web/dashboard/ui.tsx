@@ -304,9 +304,16 @@ export const Badge = ({ tone = 'plain', children }: Children & { readonly tone?:
 );
 
 /**
+ * Whether nothing in a form is half typed; the first field that is says so. A date without its time has no value: it is
+ * not to be taken as if nothing stood there.
+ */
+export const isWhole = (form: HTMLFormElement | null): boolean =>
+  ([...(form?.elements ?? [])] as HTMLInputElement[]).find(({ validity }) => validity?.badInput)?.reportValidity() ??
+  true;
+
+/**
  * A form. Enter in one of its fields sends it, as its button does: the `Act` in it that has no `onAct`. A key that is
- * held sends it once. What is half typed, a date without its time, has no value: it is not sent as if nothing stood
- * there. What else is wrong the server says.
+ * held sends it once. What is half typed is not sent. What else is wrong the server says.
  */
 export const Form = ({
   onSend,
@@ -320,15 +327,15 @@ export const Form = ({
     }
     onSubmit={(event) => {
       event.preventDefault();
-      const fields = [...event.currentTarget.elements] as HTMLInputElement[];
-      const half = fields.find(({ validity }) => validity?.badInput);
-      if (half === undefined) onSend();
-      else half.reportValidity();
+      if (isWhole(event.currentTarget)) onSend();
     }}
   />
 );
 
-/** A button that says why it cannot be pressed. It stays in the order of focus, so that the reason can be read. */
+/**
+ * A button that says why it cannot be pressed. It stays in the order of focus, so that the reason can be read. While
+ * something in its form is half typed, it does nothing.
+ */
 export function Act({
   refused = null,
   isBusy = false,
@@ -351,7 +358,10 @@ export function Act({
         class={tone ?? ''}
         aria-disabled={off}
         aria-describedby={refused === null ? undefined : id}
-        onClick={(event) => (off ? event.preventDefault() : onAct?.())}
+        onClick={(event) => {
+          if (off) event.preventDefault();
+          else if (onAct !== undefined && isWhole(event.currentTarget.form)) onAct();
+        }}
       >
         {children}
         {isBusy ? ' …' : ''}
@@ -393,7 +403,10 @@ export function Field({
   );
 }
 
-/** A day: picked in the calendar at once; one that is typed, only when its field is left or Enter is pressed. */
+/**
+ * A day: picked in the calendar at once; one that is typed, only when its field is left or Enter is pressed. One that
+ * is half typed is no day, and not none either: the field says so, and holds the focus once.
+ */
 export function Day({
   label,
   value,
@@ -409,7 +422,14 @@ export function Day({
 }): JSX.Element {
   // Null: nothing was typed.
   const [typed, setTyped] = useState<string | null>(null);
-  const take = (): void => {
+  const hasSaid = useRef(false);
+  const take = (field: HTMLInputElement): void => {
+    if (field.validity.badInput) {
+      if (hasSaid.current) return;
+      hasSaid.current = true;
+      field.reportValidity();
+      return;
+    }
     if (typed !== null && typed !== value) onPick(typed);
     setTyped(null);
   };
@@ -421,9 +441,14 @@ export function Day({
           {...ends}
           type="date"
           value={typed ?? value}
-          onKeyDown={({ key, currentTarget }) => (key === 'Enter' ? take() : setTyped(currentTarget.value))}
+          onKeyDown={({ key, currentTarget }) => {
+            // Whoever goes on to the next field after that is let go.
+            if (key !== 'Tab' && key !== 'Shift') hasSaid.current = false;
+            if (key === 'Enter') take(currentTarget);
+            else setTyped(currentTarget.value);
+          }}
           onChange={({ currentTarget }) => (typed === null ? onPick : setTyped)(currentTarget.value)}
-          onBlur={take}
+          onBlur={({ currentTarget }) => take(currentTarget)}
         />
       )}
     </Field>

@@ -1,6 +1,6 @@
 /** One policy document: its form, made from the policy's own schema, its backtest, and the policy's examples. */
 import type { JSX } from 'preact';
-import { useMemo } from 'preact/hooks';
+import { useId, useMemo } from 'preact/hooks';
 import { POLICY_MODES } from '../../../core/policy/document.js';
 import type { PolicyCheck, PolicyDocument, PolicyKind } from '../answers.js';
 import { list, refusal, send, session, Trouble } from '../api.js';
@@ -80,12 +80,13 @@ export function Document({ found, kind, catalogue, again }: Props): JSX.Element 
   const check = useCheck(document);
   const isForAll = document['teams'] === '*';
   const isRestricted = session.value?.signedIn?.teams !== null;
+  const form = useId();
   const refused = refusal('configure') ?? (isRestricted && isForAll ? say('policies.restricted') : null);
   return (
     <>
       <Kind found={found} kind={kind} catalogue={catalogue} again={again} />
       <DraftNotes draft={draft} />
-      <Form class="columns" onSend={apply.run}>
+      <Form id={form} class="columns" onSend={apply.run}>
         <Card title={say('policies.whom')}>
           <Whom written={written} isNew={found === null} onSet={set} />
         </Card>
@@ -111,7 +112,7 @@ export function Document({ found, kind, catalogue, again }: Props): JSX.Element 
       <Said>{apply.said || check.said}</Said>
       <Card title={say('backtest')}>
         <p>{say('policies.backtest')}</p>
-        <BacktestButton document={document} />
+        <BacktestButton document={document} form={form} />
       </Card>
       <Card title={say('policies.examples')}>
         <Examples kind={kind} />
