@@ -158,6 +158,26 @@ describeWith('chromium', 'the days of the dashboard', async (file) => {
     expect(faults).toEqual([]);
   });
 
+  it('that is typed beyond the other end takes it along', async () => {
+    const { page, open, faults } = await visit({ key: w.admin });
+    await open('costs?from=2026-10-20&to=2026-10-25');
+    await page.getByLabel('From', { exact: true }).focus();
+    await page.keyboard.type('11012026');
+    await page.keyboard.press('Enter');
+    await expect.poll(() => page.url()).toContain('from=2026-11-01&to=2026-11-02');
+    const last = page.getByLabel('Last day');
+    await expect.poll(() => last.inputValue()).toBe('2026-11-01');
+    await last.focus();
+    await page.keyboard.type('10282026');
+    await page.keyboard.press('Enter');
+    await expect.poll(() => page.url()).toContain('from=2026-10-28&to=2026-10-29');
+    // No end stays none.
+    await open('costs?from=2026-10-20');
+    await page.getByLabel('From', { exact: true }).fill('2026-11-01');
+    await expect.poll(() => page.url()).toMatch(/[?]from=2026-11-01$/);
+    expect(faults).toEqual([]);
+  });
+
   it('that is half typed is not taken for none, and does not keep who goes on', async () => {
     const { page, open, faults } = await visit({ key: w.admin });
     await open('costs?from=2026-10-20&to=2026-11-19');

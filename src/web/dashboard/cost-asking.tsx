@@ -114,16 +114,25 @@ export function Asking({
   );
 }
 
+/** The two ends; one that is typed beyond the other takes it along. */
 function Days({ question }: { readonly question: CostQuestion }): JSX.Element {
   const { from, to } = question;
   const last = moved(to, -1);
-  const change = (first: string, end: string): void => {
-    if (first === '' || end === '' || first <= end) ask({ ...question, from: first, to: moved(end, 1) });
-  };
+  const change = (first: string, end: string): void => ask({ ...question, from: first, to: moved(end, 1) });
   return (
     <>
-      <Day label={say('from')} value={from} max={last} onPick={(first) => change(first, last)} />
-      <Day label={say('explorer.last-day')} value={last} min={from} onPick={(end) => change(from, end)} />
+      <Day
+        label={say('from')}
+        value={from}
+        max={last}
+        onPick={(first) => change(first, last !== '' && last < first ? first : last)}
+      />
+      <Day
+        label={say('explorer.last-day')}
+        value={last}
+        min={from}
+        onPick={(end) => change(end !== '' && end < from ? end : from, end)}
+      />
     </>
   );
 }
