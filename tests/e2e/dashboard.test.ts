@@ -423,6 +423,38 @@ describeWith('chromium', 'the dashboard', async (file) => {
     expect(faults).toEqual([]);
   });
 
+  it('says in the CSV of the ledger what the page says: what was rolled back, the interval and the currency', async () => {
+    const { page, open, faults } = await admin();
+    const entry = {
+      action: 'act-1',
+      effectKind: 'stop',
+      target: 'instance/i-1',
+      team: 'lab',
+      state: 'estimated',
+      reason: null,
+      rolledBack: true,
+      saved: '0',
+      verified: '0',
+      estimatedMonthlySavings: '12',
+      estimatedMonthlySavingsLow: '10',
+      estimatedMonthlySavingsHigh: '14',
+      currency: 'EUR',
+      from: '2026-11-01T00:00:00.000Z',
+    };
+    const answer = await w.call('GET', '/v1/savings');
+    await page.route('**/v1/savings?*', (route) => route.fulfill({ json: { ...answer, items: [entry] } }));
+    await open('savings');
+    expect(await page.getByRole('columnheader').count()).toBe(7);
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download CSV' }).click(),
+    ]);
+    const [names, row] = (await readFile(await download.path(), 'utf8')).replace('\ufeff', '').trim().split('\r\n');
+    expect(names).toContain('"Estimated per month, low end","Estimated per month, high end",Currency,');
+    expect(row).toMatch(/,lab,"Estimated, Rolled back",,0,12,10,14,EUR,2026-11-01T00:00:00.000Z$/);
+    expect(faults).toEqual([]);
+  });
+
   it('writes a policy document by a form of its own schema, names every problem, and backtests it', async () => {
     const { page, open, faults } = await admin();
     await open('policies/new?policy=idle-stop');

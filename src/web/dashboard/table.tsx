@@ -21,6 +21,8 @@ export interface Column<Row> {
   readonly isLeft?: boolean;
   /** Not shown where the table has little room, until somebody asks for all values. */
   readonly isMinor?: boolean;
+  /** Only in the CSV. */
+  readonly isHidden?: boolean;
 }
 
 const PART = 50;
@@ -58,11 +60,12 @@ function sorted<Row>(rows: readonly Row[], columns: readonly Column<Row>[], orde
 }
 
 export function Table<Row>({ caption, file, columns, rows, keyOf, showsCaption = false }: Props<Row>): JSX.Element {
+  const shown = columns.filter(({ isHidden }) => isHidden !== true);
   const [order, setOrder] = useState<Order>(null);
   const [most, setMost] = useState(PART);
   const [isWhole, setWhole] = useState(false);
-  const inOrder = sorted(rows, columns, order);
-  const size = columns.length > MOST_SMALL ? ' lists many' : columns.length > MOST_NARROW ? ' lists' : '';
+  const inOrder = sorted(rows, shown, order);
+  const size = shown.length > MOST_SMALL ? ' lists many' : shown.length > MOST_NARROW ? ' lists' : '';
   return (
     <div class={`table${size}${isWhole ? ' whole' : ''}`}>
       <div class="scroll" role="group" tabIndex={0} aria-label={caption}>
@@ -70,7 +73,7 @@ export function Table<Row>({ caption, file, columns, rows, keyOf, showsCaption =
           <caption class={showsCaption ? '' : 'hidden'}>{caption}</caption>
           <thead>
             <tr>
-              {columns.map((column, at) => (
+              {shown.map((column, at) => (
                 <Head key={column.name} column={column} at={at} order={order} onSort={setOrder} />
               ))}
             </tr>
@@ -78,7 +81,7 @@ export function Table<Row>({ caption, file, columns, rows, keyOf, showsCaption =
           <tbody>
             {inOrder.slice(0, most).map((row) => (
               <tr key={keyOf(row)}>
-                {columns.map((column) => (
+                {shown.map((column) => (
                   <td key={column.name} class={classOf(column)} data-name={column.name}>
                     {column.cell === undefined ? column.text(row) : column.cell(row)}
                   </td>
@@ -89,7 +92,7 @@ export function Table<Row>({ caption, file, columns, rows, keyOf, showsCaption =
         </table>
       </div>
       <div class="under">
-        {columns.some(({ isMinor }) => isMinor) ? (
+        {shown.some(({ isMinor }) => isMinor) ? (
           <button type="button" class="quiet narrow" aria-pressed={isWhole} onClick={() => setWhole(!isWhole)}>
             {say('table.whole')}
             <span class="hidden"> {say('table.of', { caption })}</span>

@@ -25,6 +25,13 @@ type Answer = List<Saving> & { readonly totals: SavingTotals };
 
 const isClaimed = ({ state }: Saving): boolean => state === 'measured' || state === 'verified';
 
+/** What the page says within another column. */
+const hidden = (name: string, of: (one: Saving) => string | null): Column<Saving> => ({
+  name,
+  text: (one) => of(one) ?? '',
+  isHidden: true,
+});
+
 const columns = (): readonly Column<Saving>[] => [
   {
     name: say('column.action'),
@@ -38,7 +45,12 @@ const columns = (): readonly Column<Saving>[] => [
   teamColumn(),
   {
     name: say('column.state'),
-    text: ({ state }) => state,
+    text: ({ state, reason, rolledBack }) =>
+      joined([
+        code('state', state),
+        reason === null ? null : code('reason', reason),
+        rolledBack ? code('state', 'rolled-back') : null,
+      ]),
     cell: ({ state, reason, rolledBack }) => (
       <>
         <Badge tone={TONES[state] ?? 'plain'}>{code('state', state)}</Badge>
@@ -66,6 +78,9 @@ const columns = (): readonly Column<Saving>[] => [
       </>
     ),
   },
+  hidden(say('saved.low'), ({ estimatedMonthlySavingsLow }) => estimatedMonthlySavingsLow),
+  hidden(say('saved.high'), ({ estimatedMonthlySavingsHigh }) => estimatedMonthlySavingsHigh),
+  hidden(say('currency'), ({ currency }) => currency),
   { ...instantColumn(say('column.since'), ({ from }) => from), isMinor: true },
 ];
 

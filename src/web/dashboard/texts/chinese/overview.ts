@@ -27,6 +27,8 @@ export const OVERVIEW: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'saved.measured-short': '与反事实比较',
   'saved.measured-note': '账单尚未关闭',
   'saved.estimated': '预计每月',
+  'saved.low': '预计每月（下限）',
+  'saved.high': '预计每月（上限）',
   'saved.estimated-note': '{n} 项操作，尚未测量',
   'saved.all-measured': '没有等待首次测量的操作',
   'saved.between-sums': '介于各下限之和与各上限之和之间（各为 80%）：{low} 至 {high}',

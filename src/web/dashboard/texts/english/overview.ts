@@ -27,6 +27,8 @@ export const OVERVIEW = {
   'saved.measured-short': 'compared with what would have happened otherwise',
   'saved.measured-note': 'the bill is not closed yet',
   'saved.estimated': 'Estimated per month',
+  'saved.low': 'Estimated per month, low end',
+  'saved.high': 'Estimated per month, high end',
   'saved.estimated-note': '{n} {n:action|actions}, nothing measured yet',
   'saved.all-measured': 'no action waits for its first measurement',
   'saved.between-sums': 'between the sums of the low and the high ends (80% each): {low} and {high}',
