@@ -2,7 +2,7 @@
 import { exhaustionDayOf, isEndKnown } from '../../core/budget/exhaustion.js';
 import type { BudgetState } from './answers.js';
 import { day } from './format.js';
-import { say } from './language.js';
+import { joined, say } from './language.js';
 
 /** The day on which the plan runs out, in the budget's zone; null: it lasts. */
 function exhaustion(state: Parameters<typeof exhaustionDayOf>[0]): string | null {
@@ -12,7 +12,7 @@ function exhaustion(state: Parameters<typeof exhaustionDayOf>[0]): string | null
 
 /** The same in words; usage without a price is in no sum: nobody knows whether the budget lasts. */
 export const endOf = (state: Parameters<typeof exhaustion>[0] & Parameters<typeof isEndKnown>[0]): string =>
-  exhaustion(state) ?? (isEndKnown(state) ? say('budget.no-end') : `${say('unknown')}: ${say('standing.unpriced')}`);
+  exhaustion(state) ?? (isEndKnown(state) ? say('budget.no-end') : joined([say('unknown'), say('standing.unpriced')]));
 
 const isOver = ({ planned, spent }: BudgetState): boolean => planned !== null && Number(spent) > Number(planned);
 

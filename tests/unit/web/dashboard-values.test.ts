@@ -2,10 +2,12 @@
  * How the dashboard shows values, writes CSV, and what the server makes of claims and of accepted encodings: all
  * without a browser.
  */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { readerOf } from '../../../src/core/report/reader.js';
 import { runningDay } from '../../../src/core/time.js';
 import { encodingFor } from '../../../src/web/assets.js';
 import { csvOf } from '../../../src/core/csv.js';
+import { loadTexts, reader } from '../../../src/web/dashboard/language.js';
 import { endOf, standing } from '../../../src/web/dashboard/standing.js';
 import { decimal, duration, figureOf, instant, money, percent, words } from '../../../src/web/dashboard/format.js';
 import { standAlone } from '../../../src/web/dashboard/picture-points.js';
@@ -79,15 +81,21 @@ describe('values', () => {
     ]).toEqual([[0], [3], [], []]);
   });
 
-  it('calls no budget good whose usage has no price', () => {
+  it('calls no budget good whose usage has no price', async () => {
     const state = (unpricedGpuHours: string) =>
       ({ planned: '100', spent: '10', exhaustionAt: null, forecast: { mean: '20' }, unpricedGpuHours }) as never;
     expect(standing(state('0.000000'))[0]).toBe('good');
     expect(standing(state('12.5'))).toEqual(['warn', 'usage without a price']);
     expect([endOf(state('0.000000')), endOf(state('12.5'))]).toEqual([
       'not in this period',
-      'unknown: usage without a price',
+      'unknown, usage without a price',
     ]);
+    await loadTexts('zh');
+    reader.value = readerOf('zh');
+    onTestFinished(() => {
+      reader.value = readerOf('en');
+    });
+    expect(endOf(state('12.5'))).toBe('未知，有用量未定价');
   });
 
   it('rounds for reading, half away from a whole amount included', () => {
