@@ -209,8 +209,8 @@ function zoneOf(name: string): Zone {
 }
 
 /**
- * Names that ICU has beside those of IANA's database. PostgreSQL knows none of them or, as of IST, another zone: its days
- * would be others than those that are shown.
+ * Names that ICU has beside those of IANA's database. PostgreSQL knows none of them or, as of IST, another zone: its
+ * days would be others than those that are shown.
  */
 const OF_ICU_ALONE =
   /^([ABC][CS]T|AET|AGT|ART|BET|CAT|CNT|CTT|EAT|ECT|[IJNPS]ST|IET|MIT|NET|PLT|PNT|PRT|VST|US\/Pacific-New|SystemV\/.*)$/i;

@@ -1,7 +1,8 @@
 /**
  * How soon the dashboard paints and shows its figures with 1,000 teams, run by hand: `node tests/bench/dashboard.mjs
- * [teams] [--keep FOLDER | --data FOLDER] [--answers]` after `npm run build`. `--keep` keeps the database that was
- * loaded, `--data` asks one that was kept, `--answers` leaves the browser out.
+ * [teams] [--keep FOLDER | --data FOLDER] [--answers] [--summed]` after `npm run build`. `--keep` keeps the database that was
+ * loaded, `--data` asks one that was kept, `--answers` leaves the browser out. Today has changed since it
+ * was summed, unless `--summed` has it summed before anything is asked.
  *
  * Cold loads in a fresh browser each time, over an API and a database on this machine. Prints one JSON document;
  * asserts nothing. `firstPaintMs` and `firstContentfulPaintMs` are the browser's own (W3C Paint Timing), `figuresMs` is
@@ -23,7 +24,12 @@ import { databaseSeconds, priceOf, seeded, withBursar } from './server.mjs';
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
-  options: { keep: { type: 'string' }, data: { type: 'string' }, answers: { type: 'boolean', default: false } },
+  options: {
+    keep: { type: 'string' },
+    data: { type: 'string' },
+    answers: { type: 'boolean', default: false },
+    summed: { type: 'boolean', default: false },
+  },
 });
 const TEAMS = Number(positionals[0] ?? 1000);
 const DAYS = 60;
@@ -63,6 +69,11 @@ const HOUR_MS = 3_600_000;
 const ZONES = ['Europe/Berlin', 'Asia/Shanghai', 'UTC', 'UTC'];
 const nameOf = (n) => `team-${String(n).padStart(4, '0')}`;
 const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
+
+async function sum({ stores, runner }) {
+  await new SumSchedule(stores).enqueueDue();
+  await runner.drain();
+}
 
 async function seed(bursar, call) {
   const { stores, organisation, runner } = bursar;
@@ -129,8 +140,7 @@ async function seed(bursar, call) {
   log('days are summed');
   // Nobody is there; somebody has asked.
   await call('GET', '/v1/costs?zone=America/Los_Angeles');
-  await new SumSchedule(stores).enqueueDue();
-  await runner.drain();
+  await sum(bursar);
   // Today goes on: it has changed since it was summed.
   await usageOf(0);
   await runner.drain();
@@ -218,6 +228,7 @@ const result = await withBursar(async (bursar, folder) => {
     if (!response.ok) throw new Error(`${method} ${place}: ${response.status} ${await response.text()}`);
   };
   if (options.data === undefined) await seed(bursar, call);
+  if (options.summed) await sum(bursar);
   for (const question of QUESTIONS) {
     answers.push(await ask(address, key, question, database));
     log(JSON.stringify(answers.at(-1)));

@@ -7,7 +7,7 @@ import { readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
 import { run } from '../../src/cli/program.js';
 import { axe, browserFor, expectNoOverflow, quiet, type Visit } from '../support/browser.js';
-import { dashboardWorld, NOW } from '../support/dashboard.js';
+import { dashboardWorld, NOW, P5 } from '../support/dashboard.js';
 import type { FleetTarget } from '../../src/core/fleet/fleet.js';
 import { recommendation } from '../support/makers.js';
 import { group, instance } from '../support/memory-cloud.js';
@@ -169,17 +169,9 @@ describeWith('chromium', 'the cost explorer', async (file) => {
 
   it('leads from a day to a team, to a SKU, to each resource; the address is the question', async () => {
     const start = '2026-09-02T00:00:00Z';
-    const common = {
-      provider: 'AWS',
-      account: 'a1',
-      region: 'us-east-1',
-      term: 'on-demand',
-      sku: 'p5.48xlarge',
-      gpus: 8,
-    };
     await w.call('POST', '/v1/usage', [
-      { ...common, id: 'r-1', resource: 'i-a', tags: { team: 'lab' }, start, end: '2026-09-02T01:00:00Z' },
-      { ...common, id: 'r-2', resource: 'i-b', tags: { team: 'lab' }, start, end: '2026-09-02T03:00:00Z' },
+      { ...P5, id: 'r-1', resource: 'i-a', tags: { team: 'lab' }, start, end: '2026-09-02T01:00:00Z' },
+      { ...P5, id: 'r-2', resource: 'i-b', tags: { team: 'lab' }, start, end: '2026-09-02T03:00:00Z' },
     ]);
     await w.runner.drain();
     const { page, open, faults } = await admin();

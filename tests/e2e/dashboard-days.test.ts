@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { MAKE_ITEM } from '../../src/store/alert/alerts.js';
 import { enqueue } from '../../src/store/work.js';
 import { browserFor, quiet, type Visit } from '../support/browser.js';
-import { dashboardWorld } from '../support/dashboard.js';
+import { dashboardWorld, P5 } from '../support/dashboard.js';
 import { describeWith } from '../support/programs.js';
 
 const isQuestion = (url: string): boolean => url.includes('/v1/costs/breakdown');
@@ -71,12 +71,7 @@ describeWith('chromium', 'the days of the dashboard', async (file) => {
     await w.call('POST', '/v1/usage', [
       {
         id: 'late',
-        provider: 'AWS',
-        account: 'a1',
-        region: 'us-east-1',
-        term: 'on-demand',
-        sku: 'p5.48xlarge',
-        gpus: 8,
+        ...P5,
         tags: { team: 'india' },
         // From 01:30 to 03:30 of the 13th in India, still the 12th in UTC.
         start: '2026-11-12T20:00:00Z',

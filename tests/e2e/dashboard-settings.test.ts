@@ -5,7 +5,7 @@
  */
 import { expect, it } from 'vitest';
 import { axe, browserFor, expectNoOverflow, focusedOn, quiet, type Visit } from '../support/browser.js';
-import { dashboardWorld, NOW } from '../support/dashboard.js';
+import { dashboardWorld, NOW, P5 } from '../support/dashboard.js';
 import { describeWith } from '../support/programs.js';
 
 const HOUR = 3_600_000;
@@ -21,18 +21,7 @@ describeWith('chromium', 'the settings', async (file) => {
   it('make a rule of what no rule takes, by what it costs, and say first what moves', async () => {
     const start = new Date(NOW - 48 * HOUR).toISOString();
     await w.call('POST', '/v1/usage', [
-      {
-        id: 'audio',
-        provider: 'AWS',
-        account: 'a1',
-        region: 'us-east-1',
-        term: 'on-demand',
-        sku: 'p5.48xlarge',
-        gpus: 8,
-        tags: { team: 'audio' },
-        start,
-        end: new Date(NOW - 38 * HOUR).toISOString(),
-      },
+      { id: 'audio', ...P5, tags: { team: 'audio' }, start, end: new Date(NOW - 38 * HOUR).toISOString() },
     ]);
     // Until the line has priced it, it has no cost; a poll gives the line a second.
     await w.runner.drain();

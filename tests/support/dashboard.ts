@@ -28,6 +28,16 @@ import { ROOT } from './source.js';
 export const NOW = Date.UTC(2026, 10, 18, 12);
 const DAY_MS = 86_400_000;
 
+/** What usage of the machines that the dashboard's tests meter has in common. */
+export const P5 = {
+  provider: 'AWS',
+  account: 'a1',
+  region: 'us-east-1',
+  term: 'on-demand',
+  sku: 'p5.48xlarge',
+  gpus: 8,
+} as const;
+
 export interface DashboardWorld extends TestBursar {
   readonly cloud: MemoryCloud;
   readonly script: Script;

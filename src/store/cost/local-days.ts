@@ -490,18 +490,20 @@ const hoursOfTorn = (columns: Columns, { hours }: Source): string => `
  * team is joined to sums, not to lines.
  */
 const computing = (columns: Columns, source: Source): string =>
-  `with ${[WAITING, movedHoursOf(columns, source), daysWithoutThem(columns, source), hoursOfTorn(columns, source)].join(',')}`;
+  `with ${WAITING}, ${[movedHoursOf, daysWithoutThem, hoursOfTorn].map((part) => part(columns, source)).join(',')}`;
 
 /** What comes of it. */
 const computedLines = (columns: Columns): string => `
-  select s.team, s.day, s.dimension, s.currency, s.shared_from, ${valuesOf(columns, 's')} from summed s where s.shared_from <> ''
+  select s.team, s.day, s.dimension, s.currency, s.shared_from, ${valuesOf(columns, 's')}
+  from summed s where s.shared_from <> ''
   union all
   select k.team, k.day, k.dimension, k.currency, '', ${valuesOf(columns, 'k')} from held k where not k.is_torn
   union all
   select m.team, m.local, m.dimension, m.currency, '', ${valuesOf(columns, 'm')} from moved m where ${isIn('m.local')}
   union all
   select a.team, a.day, a.dimension, a.currency, '', ${valuesOf(columns, 'a')} from again a
-  where (a.team, a.day, a.dimension, a.currency) in (select k.team, k.day, k.dimension, k.currency from held k where k.is_torn)`;
+  where (a.team, a.day, a.dimension, a.currency) in (
+    select k.team, k.day, k.dimension, k.currency from held k where k.is_torn)`;
 
 const summedUp = (columns: Columns, lines: string): string => `
   select $1::text as organisation, y.team, y.day, y.dimension, y.currency, y.shared_from, ${sumsOf(columns, 'y')}

@@ -65,7 +65,8 @@ export const WAITING = `
     where w.organisation = $1 and w.stage in ('cost.price', 'cost.rollup') and w.done < w.wanted and w.parked_at is null
     union all
     select w.key from work w
-    where w.organisation = $1 and w.stage in ('cost.price', 'cost.rollup') and w.done < w.wanted and w.parked_at is not null
+    where w.organisation = $1 and w.stage in ('cost.price', 'cost.rollup') and w.done < w.wanted
+      and w.parked_at is not null
   )`;
 
 /** What has no price has its team's. Asked only of such lines: a join would be made for every line of an hour. */

@@ -200,7 +200,8 @@ export class ViewStore {
     const rows = await db.query<DemandRow>(
       `select provider, account, sku, region, gpu_model, term, string_agg(extract(epoch from hour)::bigint::text, ',' order by hour) as hours, string_agg(parts::text, ',' order by hour) as parts from (
          select d.provider, d.account, d.sku, d.region, d.gpu_model, d.term, u.hour, sum(u.gpu_part_ms) as parts
-         from usage_hour u join dimension d on d.organisation = u.organisation and d.id = u.dimension and d.kind = 'metered'
+         from usage_hour u
+       join dimension d on d.organisation = u.organisation and d.id = u.dimension and d.kind = 'metered'
          where u.organisation = $1 and u.team = $2 and u.hour >= $3 and u.hour < $4 and u.gpu_part_ms is not null
          group by 1, 2, 3, 4, 5, 6, 7) as hourly
        group by 1, 2, 3, 4, 5, 6 order by 1, 2, 3, 4, 5, 6`,

@@ -338,7 +338,8 @@ export class ReportStore {
       world: string;
       estimate: { mean: string; low: string; high: string } | null;
     }>(
-      `select action, spec #>> '{world,kind}' as world, coalesce(spec -> 'promised', spec -> 'estimate') as estimate from counterfactual where organisation = $1 and team = any($2::text[]) and action = any($3::text[])`,
+      `select action, spec #>> '{world,kind}' as world, coalesce(spec -> 'promised', spec -> 'estimate') as estimate
+       from counterfactual where organisation = $1 and team = any($2::text[]) and action = any($3::text[])`,
       [organisation, teams, actions],
     );
     const hours = await db.query<JudgedHours>(

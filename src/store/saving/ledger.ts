@@ -158,7 +158,8 @@ interface TotalRow {
 
 const ENTRIES = `
 select s.action, s.team, c.chain, s.state, s.reason, c.currency, s.from_at, c.until_at, s.is_over, s.checked_at, s.counterfactual_nanos::text as counterfactual, s.actual_nanos::text as actual,
-  s.measured_nanos::text as measured, s.verified_nanos::text as verified, s.predicted_nanos::text as predicted, s.claimed_ms::text as claimed_ms, s.hours, s.reasons, c.spec, coalesce(c.spec -> 'promised', c.spec -> 'estimate') as promised,
+  s.measured_nanos::text as measured, s.verified_nanos::text as verified, s.predicted_nanos::text as predicted, s.claimed_ms::text as claimed_ms, s.hours, s.reasons, c.spec,
+  coalesce(c.spec -> 'promised', c.spec -> 'estimate') as promised,
   exists (select 1 from action a where a.organisation = s.organisation and a.id = s.action and a.state = 'rolled-back') as rolled_back
 from saving s join counterfactual c on c.organisation = s.organisation and c.team = s.team and c.action = s.action
 where s.organisation = $1 and ($2::text[] is null or s.team = any($2::text[])) and ($3::text is null or c.policy = $3) and ($4::text is null or s.state = $4)
@@ -186,11 +187,15 @@ export class SavingLedger {
   /** The totals of all entries of a filter. */
   async totals(organisation: string, filter: SavingFilter): Promise<SavingTotals> {
     const rows = await this.db.query<TotalRow>(
-      `select state, currency, case when state = 'unverifiable' then reason end as reason, count(*)::int as count, sum(measured::numeric)::text as measured, sum(verified::numeric)::text as verified,
+      `select state, currency, case when state = 'unverifiable' then reason end as reason, count(*)::int as count,
+         sum(measured::numeric)::text as measured, sum(verified::numeric)::text as verified,
          (sum((promised ->> 'mean')::numeric) filter (where not rolled_back))::text as monthly,
-         case when bool_and(promised ->> 'low' <> promised ->> 'high') filter (where not rolled_back) then (sum((promised ->> 'low')::numeric) filter (where not rolled_back))::text end as monthly_low,
-         case when bool_and(promised ->> 'low' <> promised ->> 'high') filter (where not rolled_back) then (sum((promised ->> 'high')::numeric) filter (where not rolled_back))::text end as monthly_high,
-         (count(*) filter (where not rolled_back and promised ->> 'mean' is null))::int as unknown, (count(*) filter (where rolled_back))::int as rolled_back
+         case when bool_and(promised ->> 'low' <> promised ->> 'high') filter (where not rolled_back)
+           then (sum((promised ->> 'low')::numeric) filter (where not rolled_back))::text end as monthly_low,
+         case when bool_and(promised ->> 'low' <> promised ->> 'high') filter (where not rolled_back)
+           then (sum((promised ->> 'high')::numeric) filter (where not rolled_back))::text end as monthly_high,
+         (count(*) filter (where not rolled_back and promised ->> 'mean' is null))::int as unknown,
+         (count(*) filter (where rolled_back))::int as rolled_back
        from (${ENTRIES}) as entry group by 1, 2, 3 order by 1, 2, 3`,
       [organisation, ...valuesOf(filter)],
     );
