@@ -43,6 +43,8 @@ it('is no zone that the database does not know, or knows another one by', async 
   const { status } = await api.call('GET', '/v1/costs?zone=US/Pacific-New');
   expect([status, await noted()]).toEqual([400, ['Asia/Seoul', 'Asia/Tokyo']]);
   const { db, spendSums } = api.stores;
+  await db.query(`update team set zone = 'VST' where id = 'red'`);
+  await db.transaction((tx) => spendSums.replace(tx, 'default', ['2026-10-05']));
   await expect(spendSums.noteZone(db, 'default', 'US/Pacific-New', NOW)).rejects.toThrow('not recognized');
   const instants = ['2024-01-15T12:00:00Z', '2024-07-15T12:00:00Z'];
   const all = await api.stores.db.query<{ name: string }>(`select name from pg_timezone_names where name !~ '^posix'`);
