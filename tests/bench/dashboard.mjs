@@ -176,7 +176,7 @@ async function load(browser, address, key, place) {
       figuresMs,
       firstPaintMs: paints['first-paint'],
       firstContentfulPaintMs: paints['first-contentful-paint'],
-      bytes: (await Promise.all(bodies)).reduce((sum, size) => sum + size, 0),
+      bytes: (await Promise.all(bodies)).reduce((total, size) => total + size, 0),
     };
   } finally {
     await context.close();
