@@ -60,12 +60,34 @@ const JOINED = {
   closed: 'v.closed',
 };
 
+/** Of what the view of lines is made, and how much a line of it stands for. */
+export interface LineSources {
+  readonly view: string;
+  readonly usage: string;
+  readonly cost: string;
+  readonly unmetered: string;
+  /** The currency of a line of a bill, and of what is metered; of a cost; of a line that is not metered. */
+  readonly currencies: readonly [line: string, cost: string, unmetered: string];
+  /** How many costs a row is. */
+  readonly count: string;
+}
+
+const EACH: LineSources = {
+  view: 'hour_line',
+  usage: 'usage_hour',
+  cost: 'cost_hour',
+  unmetered: 'unmetered_line',
+  currencies: ['d.currency', 'c.currency', 'd.currency'],
+  count: '1',
+};
+
 /**
  * @param reaches of a metered hour, whether a final bill does
  * @param lookup what of the bills is looked at for it
  * @param meant which lines are looked for among those that are set aside
  * @param bill how a line's bill is found
  * @param effective the amortised cost of a line
+ * @param of the rows that it reads
  */
 export const lines = (
   reaches: string,
@@ -73,9 +95,10 @@ export const lines = (
   meant: string,
   bill = JOINED,
   effective = 'u.effective',
+  { view, usage, cost, unmetered, currencies, count }: LineSources = EACH,
 ): string => `
-create or replace view hour_line as
-select u.organisation, u.team, u.hour, u.dimension, d.currency, u.records, u.gpu_part_ms,
+create or replace view ${view} as
+select u.organisation, u.team, u.hour, u.dimension, ${currencies[0]} as currency, u.records, u.gpu_part_ms,
   0::numeric as unpriced_part_ms, 0 as unpriced_lines, null::numeric as accrued,
   case when ${meant}(${bill.closed} or (
       select true from set_aside s where s.organisation = u.organisation and s.delivery = u.delivery
@@ -83,17 +106,17 @@ select u.organisation, u.team, u.hour, u.dimension, d.currency, u.records, u.gpu
         and (s.day = (u.hour at time zone 'UTC')::date or s.day::timestamp at time zone 'UTC' < u.until) limit 1
     ) is null) then u.billed end as actual,
   u.billed, ${effective} as effective, u.list, null::numeric as doubtful, 0::numeric as stated_part_ms, 0 as stated_lines
-from usage_hour u
+from ${usage} u
 join dimension d on d.organisation = u.organisation and d.id = u.dimension${bill.from}
 union all
-select c.organisation, c.team, c.hour, c.dimension, c.currency, 0, null,
+select c.organisation, c.team, c.hour, c.dimension, ${currencies[1]}, 0, null,
   case when c.unpriced_reason <> '' and c.component = 'gpu' then coalesce(c.quantity, 0) else 0 end,
-  (c.unpriced_reason <> '')::int, c.nanos * 0.000000001,
+  (c.unpriced_reason <> '')::int${count === '1' ? '' : ` * ${count}`}, c.nanos * 0.000000001,
   case when ${reaches} is null then c.nanos * 0.000000001 end, null, null, null,
   case when b.provider is not null and b.bill is null then c.nanos * 0.000000001 end,
   case when ${reaches} and c.unpriced_reason <> '' and c.component = 'gpu' then coalesce(c.quantity, 0) else 0 end,
-  case when ${reaches} and c.unpriced_reason <> '' then 1 else 0 end
-from cost_hour c
+  case when ${reaches} and c.unpriced_reason <> '' then ${count} else 0 end
+from ${cost} c
 join dimension d on d.organisation = c.organisation and d.id = c.dimension
 left join bill_claim b on b.organisation = c.organisation and b.provider = d.provider
   and b.account = coalesce(d.account, '') and b.sub_account = coalesce(d.sub_account, '')
@@ -104,9 +127,9 @@ left join lateral (
     and v.period_end > c.hour and coalesce(v.reach @> c.hour, true) limit 1
 ) f on true
 union all
-select n.organisation, n.team, n.hour, n.dimension, d.currency, 0, null, 0, 0, null, n.billed, null, null, null, null,
+select n.organisation, n.team, n.hour, n.dimension, ${currencies[2]}, 0, null, 0, 0, null, n.billed, null, null, null, null,
   0, 0
-from unmetered_line n
+from ${unmetered} n
 join dimension d on d.organisation = n.organisation and d.id = n.dimension
 join delivery v on v.organisation = n.organisation and v.id = n.delivery and not v.closed
 where (

@@ -17,14 +17,14 @@ const NAMES = 'array[p.provider, p.account, p.sub_account, p.sku, p.gpu_model, p
  * How the other date lies of which a part is on a day of UTC: 1 the date after, east of Greenwich; -1 the date before;
  * 0 where midnights are UTC's. A period begins with a month, wherever; as `aheadAt` in core/cost/dating.ts says it.
  */
-const OTHER_DATE = `case
+export const OTHER_DATE = `case
   when extract(epoch from v.period_start)::bigint % 86400 = 0 then 0
   when extract(day from (v.period_start at time zone 'UTC')::date + 1) = 1 then 1
   when extract(day from (v.period_start at time zone 'UTC')::date) = 1 then -1
   when extract(epoch from v.period_start)::bigint % 86400 < 36000 then -1
   else 1 end`;
 
-const BY_DATES = `
+export const BY_DATES = `
 create or replace view set_aside_by as
 select distinct organisation, delivery, dimension, day, names, metered_on from (
 select v.organisation, v.id as delivery, d.id as dimension, p.day, ${NAMES} as names, p.day as metered_on${JOINED}

@@ -68,6 +68,7 @@ import { DaysOfAllTeams1764000000089 } from './0089-days-of-all-teams.js';
 import { NotesByTheirSchema1764000000090 } from './0090-notes-by-their-schema.js';
 import { DividedByRules1764000000091 } from './0091-divided-by-rules.js';
 import { ZonesAsked1764000000092 } from './0092-zones-asked.js';
+import { LinesOfAllTeams1764000000093 } from './0093-lines-of-all-teams.js';
 
 export const migrations = [
   Foundation1764000000001,
@@ -139,4 +140,5 @@ export const migrations = [
   NotesByTheirSchema1764000000090,
   DividedByRules1764000000091,
   ZonesAsked1764000000092,
+  LinesOfAllTeams1764000000093,
 ];

@@ -35,6 +35,9 @@ const PATIENCE: Patience = { connection: 10_000, statement: 120_000, silence: 50
 /** A transaction that the database asks to be run again is run so often at most. */
 const MOST_RUNS = 8;
 
+const BEGIN_SNAPSHOT = 'begin isolation level repeatable read, read only';
+const EXPORT_SNAPSHOT = 'select pg_export_snapshot() as id';
+
 /** A pool that others use at the same time may lend another session than the one used last. */
 const SESSION_CHECKS = 3;
 
@@ -110,6 +113,29 @@ export function copyText(value: string | number | bigint | null): string {
     : value;
 }
 
+/** One of several that read of one moment: its statements run one after the other, whoever hands them in. */
+class Reader implements Queryable {
+  private last: Promise<unknown> = Promise.resolve();
+  private isOpen = true;
+
+  constructor(private readonly transaction: Transaction) {}
+
+  query<Row = Record<string, unknown>>(sql: string, parameters: readonly unknown[] = []): Promise<Row[]> {
+    const rows = this.last.then(() => {
+      assert(this.isOpen, 'whoever reads goes on after its moment has ended');
+      return this.transaction.query<Row>(sql, parameters);
+    });
+    this.last = rows.catch(ignore);
+    return rows;
+  }
+
+  /** After the statement at hand; those that come later fail. */
+  async close(): Promise<void> {
+    this.isOpen = false;
+    await this.last;
+  }
+}
+
 /** Whether the running transaction still holds its connection. */
 const HELD = new AsyncLocalStorage<{ isOpen: boolean }>();
 
@@ -164,7 +190,52 @@ export class Database implements Queryable {
 
   /** Runs statements that only read, all of one moment: none of them sees what is committed after the first began. */
   async snapshot<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
-    return this.between('begin isolation level repeatable read, read only', work);
+    return this.between(BEGIN_SNAPSHOT, work);
+  }
+
+  /**
+   * The same by several readers side by side. They share connections if not so many are free at once: nobody who holds
+   * one waits for another.
+   */
+  async snapshots<T>(count: number, work: (readers: readonly Queryable[]) => Promise<T>): Promise<T> {
+    return this.snapshot(async (first) => {
+      const others = await this.borrowFree(count - 1);
+      try {
+        const [moment] = others.length === 0 ? [] : await first.query<{ id: string }>(EXPORT_SNAPSHOT);
+        const all = [first, ...(await Promise.all(others.map((client) => this.joined(client, moment?.id ?? ''))))];
+        const readers = all.map((transaction) => new Reader(transaction));
+        try {
+          return await work(Array.from({ length: count }, (_, at) => readers[at % readers.length] ?? first));
+        } finally {
+          await Promise.all(readers.map((reader) => reader.close()));
+        }
+      } finally {
+        await Promise.all(others.map((client) => this.giveBack(client)));
+      }
+    });
+  }
+
+  /** A transaction that reads as another one does, which exported its moment (PostgreSQL, "SET TRANSACTION"). */
+  private async joined(client: PoolClient, moment: string): Promise<Transaction> {
+    await ask(client, this.patience, BEGIN_SNAPSHOT);
+    await ask(client, this.patience, `set transaction snapshot '${moment}'`);
+    return new Transaction(client, this.patience);
+  }
+
+  /** As many connections as are lent without anybody giving one back, and so many at most. */
+  private async borrowFree(most: number): Promise<PoolClient[]> {
+    const { idleCount, totalCount, waitingCount, options } = this.pool;
+    const free = Math.max(0, idleCount + options.max - totalCount - waitingCount);
+    const found = await Promise.allSettled(Array.from({ length: Math.min(most, free) }, () => this.pool.connect()));
+    return found.flatMap((one) => (one.status === 'fulfilled' ? [one.value.on('error', ignore)] : []));
+  }
+
+  private async giveBack(client: PoolClient): Promise<void> {
+    const failed = await ask(client, this.patience, 'rollback').then(
+      () => false,
+      () => true,
+    );
+    client.off('error', ignore).release(failed);
   }
 
   private async between<T>(begin: string, work: (transaction: Transaction) => Promise<T>): Promise<T> {
@@ -306,6 +377,13 @@ export class Database implements Queryable {
 /** Several statements that read of one moment; within a transaction that is open, as that one reads. */
 export const inSnapshot = <T>(db: Queryable, work: (db: Queryable) => Promise<T>): Promise<T> =>
   db instanceof Database ? db.snapshot(work) : work(db);
+
+/** The same by several readers, for statements that run side by side. */
+export const inSnapshots = <T>(
+  db: Queryable,
+  count: number,
+  work: (readers: readonly Queryable[]) => Promise<T>,
+): Promise<T> => (db instanceof Database ? db.snapshots(count, work) : work(Array.from({ length: count }, () => db)));
 
 const ignore = (): void => undefined;
 

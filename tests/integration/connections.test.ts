@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { Runner } from '../../src/pipeline/runner.js';
 import type { StageCall } from '../../src/pipeline/stage.js';
 import { Failure } from '../../src/core/errors.js';
-import { Database } from '../../src/store/database.js';
+import { Database, type Queryable } from '../../src/store/database.js';
 import { enqueue, WorkTable } from '../../src/store/work.js';
 import { endpoints } from '../../src/web/web.module.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
@@ -43,6 +43,67 @@ describe('whoever holds a connection', async () => {
     });
     later.go();
     expect(await later.asked).toEqual([{ n: 3 }]);
+  });
+});
+
+describe('several that read of one moment', async () => {
+  const { db, url } = await testBursar();
+  await db.query('create table moment (n int not null)');
+  await db.query('insert into moment values (0)');
+  const numbers = (readers: readonly Queryable[]): Promise<number[]> =>
+    Promise.all(readers.map(async (one) => (await one.query<{ n: number }>('select n from moment'))[0]?.n ?? NaN));
+  const sessions = (readers: readonly Queryable[]): Promise<Set<unknown>> =>
+    Promise.all(readers.map((one) => one.query('select pg_backend_pid() as pid'))).then(
+      (rows) => new Set(rows.map(([row]) => row?.['pid'])),
+    );
+  const other = new Client({ connectionString: url });
+  await other.connect();
+
+  it.each([
+    [1, 1],
+    [2, 2],
+    [10, 3],
+  ])('see nothing that is committed meanwhile, in a pool of %i by %i connections', async (size, connections) => {
+    const pool = await Database.open(url, size);
+    await pool.snapshots(3, async (readers) => {
+      expect(readers).toHaveLength(3);
+      const [before] = await numbers(readers.slice(0, 1));
+      await other.query('update moment set n = n + 1');
+      expect(await numbers(readers)).toEqual([before, before, before]);
+      expect((await sessions(readers)).size).toBe(connections);
+    });
+    await pool.close();
+  });
+
+  it('wait for nobody with a connection in hand: as many ask at once as there are connections', async () => {
+    const pool = await Database.open(url, 3, { connection: 2000 });
+    const asked = Array.from({ length: 9 }, () =>
+      pool.snapshots(3, async (readers) => {
+        await Promise.all(readers.map((one) => one.query('select pg_sleep(0.02)')));
+        return sessions(readers);
+      }),
+    );
+    for (const { size } of await Promise.all(asked)) expect(size).toBeLessThanOrEqual(3);
+    await pool.close();
+  });
+
+  it('leave no statement behind if one fails, and none comes after', async () => {
+    const pool = await Database.open(url, 3);
+    let late: Promise<unknown> = Promise.resolve();
+    const failed = pool.snapshots(3, async ([one, two]) => {
+      late = (async () => {
+        await two?.query('select pg_sleep(0.2)');
+        await two?.query('select 1');
+      })();
+      late.catch(() => undefined);
+      await one?.query('select nonsense');
+    });
+    await expect(failed).rejects.toMatchObject({ code: '42703' });
+    await expect(late).rejects.toThrow(/after its moment has ended/);
+    expect(await pool.query(`select state from pg_stat_activity where state like 'idle in%'`)).toEqual([]);
+    expect((await pool.snapshots(3, numbers)).length).toBe(3);
+    await pool.close();
+    await other.end();
   });
 });
 

@@ -357,6 +357,31 @@ describe(`sums by the days of a zone (BURSAR_PROPERTY_SEED=${seed})`, async () =
     expect(readsSums).toBeGreaterThan(0);
   });
 
+  it('of all teams together are those of each team, of a team that waits by its name', async () => {
+    const { db } = bursar;
+    const of = (table: string, team: string, currency: string): Promise<{ row: string }[]> =>
+      db.query(
+        `select concat_ws(' ', ${team}, l.hour, l.dimension, ${currency},
+           ${[...FIGURES, 'doubtful'].map((name) => `coalesce(trim_scale(sum(l.${name})::numeric)::text, '-')`).join(', ')}) as row
+         from ${table} l left join team t on t.organisation = l.organisation and t.id = l.team
+         where l.organisation = 'default' and l.team not like 'shared:%'
+         group by ${team}, l.hour, l.dimension, ${currency} order by 1`,
+      );
+    for (const waits of ['nobody', 'red']) {
+      const waiting = `stage = 'cost.rollup' and key like '${waits}/%'`;
+      await db.query(`update work set wanted = wanted + 1 where ${waiting}`);
+      const [team, currency] = [
+        `case when l.team = '${waits}' then l.team else '' end`,
+        `coalesce(l.currency, t.currency, 'USD')`,
+      ];
+      const wanted = await of('hour_line', team, currency);
+      expect(wanted.length).toBeGreaterThan(DAYS);
+      expect(wanted.some(({ row }) => row.startsWith('red'))).toBe(waits === 'red');
+      expect(await of('hour_line_of_all', 'l.team', 'l.currency')).toEqual(wanted);
+      await db.query(`update work set wanted = done where ${waiting}`);
+    }
+  });
+
   it('say the same of what is set aside for meters until bills are final', async () => {
     let amounts = 0;
     for (const asked of [EVERYTHING, ...fc.sample(questionOf(ids), { numRuns: 40, seed })]) {

@@ -24,15 +24,15 @@ import {
   type GroupSum,
   type NamedSum,
 } from '../../core/report/breakdown.js';
-import type { FxTable } from '../../core/price/fx.js';
 import type { MonthCell, MonthFacts } from '../../core/report/facts.js';
 import type { ReportBridge } from '../../core/report/report.js';
 import { bridgeBetween, gpuHoursText } from '../../core/report/spend.js';
 import { civilFromDays, DAY_MS, daysFromCivil, formatDay, localDays, parseDay } from '../../core/time.js';
 import type { ChargeCategory, Term } from '../../core/usage.js';
 import { valueOf, wholeOf } from '../../store/cost/spend-sums.js';
-import type { Queryable } from '../../store/database.js';
+import { inSnapshots, type Queryable } from '../../store/database.js';
 import type { Lacking, Spend, SpendGroup, SpendGroups } from '../../store/cost/spend.js';
+import type { DayGroup } from '../../store/cost/spend-days.js';
 import type { Stores } from '../../store/stores.js';
 import type { Caveats } from '../../store/usage/doubts.js';
 
@@ -118,22 +118,14 @@ export async function costBreakdown(
   { compares, limit, last, now: at, about }: Span & { readonly compares: boolean; readonly limit: number },
 ): Promise<CostBreakdown> {
   const { basis, zone, groupBy } = question;
-  const first = firstKey(groupBy);
+  const key = firstKey(groupBy);
   const span = await spanAsked(stores, organisation, question, last, at);
   const before = compares ? spanBefore(span, (await todayIn(stores, organisation, zone, at)) + 1) : null;
   const { warnings } = await about({ from: (before ?? span).from, to: span.to });
-  const fx = await stores.prices.fx(stores.db, organisation);
-  const groupsOf = (part: DaySpan, keys: readonly GroupKey[]): Promise<SpendGroups> =>
-    stores.spend.groups(organisation, { ...question, ...part, groupBy: keys }, fx, stores.db);
-  const [now, old, anomalies] = await Promise.all([
-    groupsOf(span, groupBy),
-    before === null ? null : groupsOf(before, groupBy),
+  const [{ now, old, daily }, anomalies] = await Promise.all([
+    sumsOfSpans(stores, organisation, question, key, span, before),
     stores.anomalies.within(organisation, question.teams, span.from, span.to),
   ]);
-  const daily =
-    now.isConverted || old?.isConverted === true
-      ? await convertedDays(groupsOf, first, span, before)
-      : await summedDays(stores, organisation, question, first, span, before, now);
   const days = daysOfSpan(span);
   const sums = ({ groups }: SpendGroups): GroupSum[] => groups.map((group) => sumOf(group, groupBy.length));
   return {
@@ -161,6 +153,46 @@ export async function costBreakdown(
   };
 }
 
+interface SpanSums {
+  readonly now: SpendGroups;
+  readonly old: SpendGroups | null;
+  readonly daily: Daily;
+}
+
+/** All of one moment: the days add up to the sums. What needs nothing of another is read beside it. */
+async function sumsOfSpans(
+  stores: Needed,
+  organisation: string,
+  question: SpendQuery,
+  key: GroupKey,
+  span: DaySpan,
+  before: DaySpan | null,
+): Promise<SpanSums> {
+  const { groupBy } = question;
+  const fx = await stores.prices.fx(stores.db, organisation);
+  return inSnapshots(stores.db, 3, async (readers) => {
+    const groupsOf: GroupsOf = (reader, part, keys) =>
+      stores.spend.groups(organisation, { ...question, ...part, groupBy: keys }, fx, readers[reader]);
+    const days = { ...question, from: before?.from ?? span.from, to: span.to };
+    const [now, old, totals] = await Promise.all([
+      groupsOf(0, span, groupBy),
+      before === null ? null : groupsOf(1, before, groupBy),
+      // Where amounts may have to be converted, each group's are read.
+      key === 'team' && question.currency === null ? stores.spend.dayTotals(organisation, days, readers[2]) : null,
+    ]);
+    if (now.isConverted || old?.isConverted === true)
+      return { now, old, daily: await convertedDays(groupsOf, key, span, before) };
+    const groups = largestOf(namedSums(now, 0), MOST_SERIES);
+    const asked = { ...days, key, since: span.from, groups, named: now.named };
+    const sums = (await stores.spend.days(organisation, asked, readers[0], totals)).map(withFigure);
+    const isNow = ({ day }: DaySum): boolean => day >= span.from;
+    return { now, old, daily: { groups, now: sums.filter(isNow), before: sums.filter((sum) => !isNow(sum)) } };
+  });
+}
+
+/** @param reader which of those that read side by side */
+type GroupsOf = (reader: number, part: DaySpan, keys: readonly GroupKey[]) => Promise<SpendGroups>;
+
 /** A bridge for each currency. @throws Failure invalid if the time is too long */
 export async function costBridge(
   stores: Needed,
@@ -173,9 +205,11 @@ export async function costBridge(
   const before = spanBefore(span, (await todayIn(stores, organisation, zone, at)) + 1);
   const { warnings } = await about({ from: before.from, to: span.to });
   const fx = await stores.prices.fx(stores.db, organisation);
-  const cells = (part: DaySpan, table: FxTable): Promise<SpendGroups> =>
-    stores.spend.groups(organisation, { ...question, ...part, groupBy: BRIDGE_KEYS }, table, stores.db);
-  const [now, old] = await Promise.all([cells(span, fx), cells(before, fx)]);
+  const [now, old] = await inSnapshots(stores.db, 2, ([one, two]) => {
+    const cells = (part: DaySpan, reader: Queryable | undefined): Promise<SpendGroups> =>
+      stores.spend.groups(organisation, { ...question, ...part, groupBy: BRIDGE_KEYS }, fx, reader);
+    return Promise.all([cells(span, one), cells(before, two)]);
+  });
   const currencies = [...new Set([...now.groups, ...old.groups].map(({ currency }) => currency))].sort();
   return {
     basis,
@@ -255,41 +289,19 @@ interface Daily {
   readonly before: readonly DaySum[];
 }
 
-/** Summed by the database: which groups are the largest is known from the sums of the time. */
-async function summedDays(
-  stores: Needed,
-  organisation: string,
-  question: SpendQuery,
-  key: GroupKey,
-  span: DaySpan,
-  before: DaySpan | null,
-  { groups: all, named }: SpendGroups,
-): Promise<Daily> {
-  const sums = all.map((group) => ({ name: group.group(0), currency: group.currency, cost: figure(group) }));
-  const groups = largestOf(sums, MOST_SERIES);
-  const asked = { ...question, from: before?.from ?? span.from, to: span.to, key, since: span.from, groups, named };
-  const days = (await stores.spend.days(organisation, asked, stores.db)).map((sum) => ({ ...sum, cost: figure(sum) }));
-  return { groups, now: days.filter(({ day }) => day >= span.from), before: days.filter(({ day }) => day < span.from) };
-}
+const namedSums = ({ groups }: SpendGroups, place: number): NamedSum[] =>
+  groups.map((group) => ({ name: group.group(place), currency: group.currency, cost: figure(group) }));
+
+const withFigure = (sum: DayGroup): DaySum => ({ ...sum, cost: figure(sum) });
 
 /** Each amount by the rate of its day: every group of every day is rounded by itself, and is read. */
-async function convertedDays(
-  groupsOf: (part: DaySpan, keys: readonly GroupKey[]) => Promise<SpendGroups>,
-  key: GroupKey,
-  span: DaySpan,
-  before: DaySpan | null,
-): Promise<Daily> {
+async function convertedDays(groupsOf: GroupsOf, key: GroupKey, span: DaySpan, before: DaySpan | null): Promise<Daily> {
   const [now, old] = await Promise.all([
-    groupsOf(span, ['day', key]),
-    before === null ? null : groupsOf(before, ['day']),
+    groupsOf(0, span, ['day', key]),
+    before === null ? null : groupsOf(1, before, ['day']),
   ]);
   const sumsOf = (days: SpendGroups | null): (NamedSum & { readonly day: string })[] =>
-    (days?.groups ?? []).map((group) => ({
-      day: group.group(0) ?? '',
-      name: group.group(1),
-      currency: group.currency,
-      cost: figure(group),
-    }));
+    days === null ? [] : namedSums(days, 1).map((sum, at) => ({ ...sum, day: days.groups[at]?.group(0) ?? '' }));
   const sums = sumsOf(now);
   const groups = largestOf(sums, MOST_SERIES);
   return { groups, now: onlyOf(sums, groups), before: onlyOf(sumsOf(old), []) };

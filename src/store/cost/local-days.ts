@@ -19,7 +19,7 @@
 import type { Basis } from '../../core/cost/spend-query.js';
 import { civilFromDays, formatDay, parseDay } from '../../core/time.js';
 import type { Queryable } from '../database.js';
-import { CURRENCY, staleDays, summedIn, WAITING, weekOf } from './sums.js';
+import { staleDays, summedIn, WAITING, weekOf } from './sums.js';
 
 /** A question about sums per day. */
 export interface DaysAsked {
@@ -84,10 +84,12 @@ export async function daySource(
   const divided = stale === null ? NONE : await summedIn(db, organisation, asked.zone, touched, open);
   // Today changes all the time, and west of UTC its first hours are of yesterday: they are read, the other days not.
   const read = moved.hours.filter((hour) => !divided.has(utcDayOf(hour)));
-  params.push(asked.zone, read, touched);
+  params.push(asked.zone, touched, ...(read.length > 0 ? [read] : []));
   const untouched = weeks === null ? otherDays(columns, 'cost_day') : daysAndWeeks(columns, weeks, params);
   if (read.length === moved.hours.length) return { table: localDays(columns, ONE_BY_ONE, untouched), params };
   const [parts, days] = [`$${params.push(partsOf(moved))}::text[]`, `$${params.push([...divided])}::date[]`];
+  if (read.length === 0)
+    return { table: `(${summedUp(columns, dividedLines(columns, parts, days))} union all ${untouched})`, params };
   const computed = `$${params.push([...new Set(read.map(utcDayOf))])}::date[]`;
   const source = { ...ONE_BY_ONE, computed };
   const lines = `${dividedLines(columns, parts, days, computed)} union all ${computedLines(columns)}`;
@@ -146,7 +148,7 @@ export async function allTeamsByDay(
   const params: unknown[] = [organisation, asked.from, asked.to, null, asked.dimensions ?? null];
   if (moved.hours.length === 0)
     return { table: `(${summedDays(columns, `$${params.push([...open])}::date[]`)})`, params };
-  params.push(asked.zone, moved.hours, touchedBy(moved), [...open]);
+  params.push(asked.zone, touchedBy(moved), moved.hours, [...open]);
   const late = moved.hours.filter((hour) => open.has(utcDayOf(hour)));
   const list = (hours: readonly string[]): string => `$${params.push(hours)}::timestamptz[]`;
   const source = summedBeforehand(
@@ -350,7 +352,7 @@ interface Source {
   readonly computed: string;
 }
 
-const ONE_BY_ONE: Source = { days: 'cost_day', moved: 'hour_line', hours: 'hour_line', computed: '$8::date[]' };
+const ONE_BY_ONE: Source = { days: 'cost_day', moved: 'hour_line', hours: 'hour_line', computed: '$7::date[]' };
 
 const keysOf = (team: string, rest: string): string => `organisation, ${team} as team, ${rest}, dimension, currency`;
 
@@ -363,9 +365,8 @@ const summedDays = (columns: Columns, open: string, team = 'team'): string => `
   where organisation = $1 and ${isIn('day')} and day = any(${open}) and team not like 'shared:%'
   group by organisation, 2, day, shared_from, dimension, currency`;
 
-/** A team of which a day is not summed yet is read by itself, all others as one. */
-const waitingTeam = (day: string): string =>
-  `case when team || '/' || to_char(${day}, 'YYYY-MM-DD') in (select w.key from waiting w) then team else '' end`;
+/** A team of which something is not summed yet is read by itself, all others as one: as by `hour_line_of_all`. */
+const WAITING_TEAM = `case when team in (select left(w.key, -11) from waiting w) then team else '' end`;
 
 /**
  * The same of hours.
@@ -380,17 +381,15 @@ function summedBeforehand(
   const ofAll = `select ${keysOf(`''::text`, 'hour')}, ${columns.join(', ')} from spend_hour where organisation = $1
     and (hour at time zone 'UTC')::date <> all(${open})`;
   const ofLate = (hours: string): string => `
-    select organisation, ${waitingTeam(`hour at time zone 'UTC'`)} as team, hour, dimension, ${CURRENCY} as currency,
-      ${eachOf(columns, (column) => `sum(${column}) as ${column}`)}
-    from hour_line l where organisation = $1 and hour = any(${hours}) and team not like 'shared:%'
-    group by 1, 2, 3, 4, 5`;
+    select ${keysOf('team', 'hour')}, ${columns.join(', ')} from hour_line_of_all
+    where organisation = $1 and hour = any(${hours})`;
   const withLate = (hours: string | undefined): string =>
     hours === undefined ? `(${ofAll})` : `(${ofAll} union all ${ofLate(hours)})`;
   return {
-    days: `(${summedDays(columns, open, waitingTeam('day'))})`,
+    days: `(${summedDays(columns, open, WAITING_TEAM)})`,
     moved: withLate(late?.moved),
     hours: withLate(late?.others),
-    computed: '$8::date[]',
+    computed: '$7::date[]',
   };
 }
 
@@ -399,20 +398,20 @@ function summedBeforehand(
  * the others stay on their UTC day. Of the other touched days no hour leaves, so each is added as a whole; but those
  * `without` it are computed.
  */
-const dividedLines = (columns: Columns, parts: string, days: string, without: string): string => `
+const dividedLines = (columns: Columns, parts: string, days: string, without = `'{}'`): string => `
   select p.team, case when p.day || ' ' || p.local = any(${parts}) then p.local else p.day end as day,
     p.dimension, p.currency, '' as shared_from, ${valuesOf(columns, 'p')}
   from spend_local p where ${askedOf('p')} and p.zone = $6 and p.day = any(${days})
   union all
   select x.team, x.day, x.dimension, x.currency, x.shared_from, ${valuesOf(columns, 'x')} from cost_day x
-  where ${askedOf('x')} and x.day = any($8::date[]) and x.day <> all(${without})
+  where ${askedOf('x')} and x.day = any($7::date[]) and x.day <> all(${without})
     and (x.day <> all(${days}) or x.shared_from <> ''
       or x.dimension in (select i.id from dimension i where i.organisation = $1 and i.civil))`;
 
 /** The days that no moved hour touches. */
 const otherDays = (columns: Columns, days: string): string => `
   select x.organisation, x.team, x.day, x.dimension, x.currency, x.shared_from, ${valuesOf(columns, 'x')} from ${days} x
-  where ${askedOf('x')} and ${isIn('x.day')} and x.day <> all($8::date[])`;
+  where ${askedOf('x')} and ${isIn('x.day')} and x.day <> all($7::date[])`;
 
 /** A week stands on its Monday. */
 function daysAndWeeks(columns: Columns, { mondays, days }: Weeks, params: unknown[]): string {
@@ -430,7 +429,7 @@ const movedHoursOf = (columns: Columns, { moved }: Source): string => `
   hours as materialized (
     select l.team, (l.hour at time zone 'UTC')::date as day, (l.hour at time zone $6)::date as local, l.dimension, l.currency, ${sumsOf(columns, 'l')}
     from ${moved} l
-    where ${askedOf('l')} and l.hour = any($7::timestamptz[]) and ${OF_HOURS}
+    where ${askedOf('l')} and l.hour = any($8::timestamptz[]) and ${OF_HOURS}
     group by 1, 2, 3, 4, 5
   ), moved as materialized (
     select h.team, h.day, h.local, h.dimension, ${inCurrency('h')} as currency, ${sumsOf(columns, 'h')}
@@ -475,7 +474,7 @@ const hoursOfTorn = (columns: Columns, { hours }: Source): string => `
       and l.hour >= (select min(k.day) from held k where k.is_torn)::timestamp at time zone 'UTC'
       and l.hour < ((select max(k.day) from held k where k.is_torn) + 1)::timestamp at time zone 'UTC'
       and (l.team, (l.hour at time zone 'UTC')::date, l.dimension) in (select k.team, k.day, k.dimension from held k where k.is_torn)
-      and l.hour <> all($7::timestamptz[]) and ${OF_HOURS}
+      and l.hour <> all($8::timestamptz[]) and ${OF_HOURS}
     group by 1, 2, 3, 4
   ), again as materialized (
     select r.team, r.day, r.dimension, ${inCurrency('r')} as currency, ${sumsOf(columns, 'r')}
@@ -509,6 +508,6 @@ const summedUp = (columns: Columns, lines: string): string => `
   select $1::text as organisation, y.team, y.day, y.dimension, y.currency, y.shared_from, ${sumsOf(columns, 'y')}
   from (${lines}) y where ${isIn('y.day')} group by 2, 3, 4, 5, 6`;
 
-/** `$6` is the zone, `$7` the moved hours, `$8` the days that they touch; `untouched` reads all other days. */
+/** `$6` is the zone, `$7` the days that the moved hours touch, `$8` these hours; `untouched` reads all other days. */
 const localDays = (columns: Columns, source: Source, untouched: string): string =>
   `(${computing(columns, source)} ${summedUp(columns, computedLines(columns))} union all ${untouched})`;

@@ -29,13 +29,28 @@ export interface DayGroup {
   readonly cost: Figure | null;
 }
 
-type DaysQuery = Omit<SumsQuery, 'groupBy' | 'notIn'> & NamedGroups;
+type TotalsQuery = Omit<SumsQuery, 'groupBy' | 'notIn'>;
+type DaysQuery = TotalsQuery & NamedGroups;
 
-export async function daySums(db: Queryable, organisation: string, query: DaysQuery): Promise<DayGroup[]> {
-  return query.key === 'team' ? daySumsOfTeams(db, organisation, query) : daySumsByName(db, organisation, query);
+/** @param totals of the same time and moment, if somebody has read them already; of teams only */
+export async function daySums(
+  db: Queryable,
+  organisation: string,
+  query: DaysQuery,
+  totals: readonly DaySum[] | null,
+): Promise<DayGroup[]> {
+  return query.key === 'team'
+    ? daySumsOfTeams(db, organisation, query, totals ?? (await dayTotals(db, organisation, query)))
+    : daySumsByName(db, organisation, query);
 }
 
-interface DaySum {
+/** The sums of each day of all teams that are asked for. */
+export async function dayTotals(db: Queryable, organisation: string, query: TotalsQuery): Promise<DaySum[]> {
+  const beforehand = await allTeamsByDay(db, organisation, query, query.basis);
+  return beforehand === null ? sumsOfLines(db, organisation, query) : sumsBeforehand(db, query.basis, beforehand);
+}
+
+export interface DaySum {
   readonly day: string;
   readonly team?: string;
   readonly currency: string;
@@ -50,13 +65,14 @@ interface DaySum {
  * nothing has to be compared with a list of names line by line. Of sums that were made beforehand nobody counts the
  * lines: where they leave nothing, the days are read again line by line, because nothing may be zero or unknown.
  */
-async function daySumsOfTeams(db: Queryable, organisation: string, query: DaysQuery): Promise<DayGroup[]> {
-  const { groups, since, basis, teams } = query;
+async function daySumsOfTeams(
+  db: Queryable,
+  organisation: string,
+  query: DaysQuery,
+  all: readonly DaySum[],
+): Promise<DayGroup[]> {
+  const { groups, since, teams } = query;
   const names = groups.flatMap(({ name }) => (name === null || teams?.includes(name) === false ? [] : [name]));
-  const beforehand = await allTeamsByDay(db, organisation, query, basis);
-  const all = await (beforehand === null
-    ? sumsOfLines(db, organisation, query)
-    : sumsBeforehand(db, basis, beforehand));
   const own = await sumsOfLines(db, organisation, { ...query, teams: names, from: since }, 'c.team');
   const named = own.filter(({ team, currency }) =>
     groups.some((group) => group.name === team && group.currency === currency),
@@ -82,7 +98,12 @@ async function daySumsOfTeams(db: Queryable, organisation: string, query: DaysQu
 }
 
 /** Each day in each currency, and by another column if one is named. */
-async function sumsOfLines(db: Queryable, organisation: string, query: DaysQuery, also?: 'c.team'): Promise<DaySum[]> {
+async function sumsOfLines(
+  db: Queryable,
+  organisation: string,
+  query: TotalsQuery,
+  also?: 'c.team',
+): Promise<DaySum[]> {
   const { basis } = query;
   const more = also === undefined ? '' : `, ${also}`;
   const { table, params } = await daySource(db, organisation, query, basis, 'day');

@@ -14,7 +14,7 @@ import { PART_MS_PER_GPU_HOUR } from '../../core/usage.js';
 import { inSnapshot, type Queryable } from '../database.js';
 import type { Dimension } from '../../core/cost/rollup.js';
 import type { Dimensions } from '../usage/dimensions.js';
-import { daySums, type DayGroup, type NamedGroups } from './spend-days.js';
+import { daySums, dayTotals, type DayGroup, type DaySum, type NamedGroups } from './spend-days.js';
 import { dimensionsOf } from './spend-filters.js';
 import {
   readSums,
@@ -102,8 +102,18 @@ interface Answer extends Grouped {
   unstated: Decimal | null;
 }
 
+type TotalsQuestion = Omit<SpendQuery, 'groupBy' | 'currency'>;
 /** The query for daily sums: its groups. */
-export type DaysQuestion = Omit<SpendQuery, 'groupBy' | 'currency'> & NamedGroups;
+export type DaysQuestion = TotalsQuestion & NamedGroups;
+
+const withDimensions = async <Question extends TotalsQuestion>(
+  db: Queryable,
+  organisation: string,
+  question: Question,
+): Promise<Question & { readonly dimensions: readonly string[] | null }> => ({
+  ...question,
+  dimensions: await dimensionsOf(db, organisation, question.filters),
+});
 
 const NONE = '0.000000';
 
@@ -129,7 +139,7 @@ export class SpendStore {
 
   private async groupsIn(db: Queryable, organisation: string, question: SpendQuery, fx: FxTable): Promise<SpendGroups> {
     const { currency: wanted, basis } = question;
-    const query = { ...question, dimensions: await dimensionsOf(db, organisation, question.filters) };
+    const query = await withDimensions(db, organisation, question);
     const byDay = wanted !== null && query.groupBy.includes('day');
     const read = await readSums(db, this.dimensions, organisation, query, byDay);
     const { unpriced, named } = read;
@@ -188,12 +198,21 @@ export class SpendStore {
    * The daily costs of the named groups, and of all others together: summed by the database, because nobody needs the
    * others one by one. Nothing is converted.
    */
-  days(organisation: string, question: DaysQuestion, db: Queryable = this.db): Promise<DayGroup[]> {
+  days(
+    organisation: string,
+    question: DaysQuestion,
+    db: Queryable = this.db,
+    totals: readonly DaySum[] | null = null,
+  ): Promise<DayGroup[]> {
     return inSnapshot(db, async (snapshot) =>
-      daySums(snapshot, organisation, {
-        ...question,
-        dimensions: await dimensionsOf(snapshot, organisation, question.filters),
-      }),
+      daySums(snapshot, organisation, await withDimensions(snapshot, organisation, question), totals),
+    );
+  }
+
+  /** What `days` of teams begins with: nobody has to know the groups for it. */
+  dayTotals(organisation: string, question: TotalsQuestion, db: Queryable = this.db): Promise<DaySum[]> {
+    return inSnapshot(db, async (snapshot) =>
+      dayTotals(snapshot, organisation, await withDimensions(snapshot, organisation, question)),
     );
   }
 }
