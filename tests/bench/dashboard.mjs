@@ -1,8 +1,10 @@
 /**
  * How soon the dashboard paints and shows its figures with 1,000 teams, run by hand: `node tests/bench/dashboard.mjs
- * [teams] [--keep FOLDER | --data FOLDER] [--answers] [--summed]` after `npm run build`. `--keep` keeps the database that was
- * loaded, `--data` asks one that was kept, `--answers` leaves the browser out. Today has changed since it
- * was summed, unless `--summed` has it summed before anything is asked.
+ * [teams] [--keep FOLDER | --data FOLDER] [--answers] [--hours 7,12,19,23]` after `npm run build`. `--keep` keeps the
+ * database that was loaded, `--data` asks one that was kept, `--answers` leaves the browser out, `--hours` says at which
+ * hours of its last day (UTC) it is asked, each later than what is loaded.
+ *
+ * Each question is asked twice so often: when today has changed since it was summed, and when it is summed.
  *
  * Cold loads in a fresh browser each time, over an API and a database on this machine. Prints one JSON document;
  * asserts nothing. `firstPaintMs` and `firstContentfulPaintMs` are the browser's own (W3C Paint Timing), `figuresMs` is
@@ -18,7 +20,7 @@ import { parseArgs } from 'node:util';
 import { createWebApp, listen } from '../../dist/src/web/server.js';
 import { WebModule } from '../../dist/src/web/web.module.js';
 import { SumSchedule } from '../../dist/src/pipeline/sum.js';
-import { wallClock } from '../../dist/src/clock.js';
+import { SettableClock } from '../../dist/src/clock.js';
 import 'reflect-metadata';
 import { databaseSeconds, priceOf, seeded, withBursar } from './server.mjs';
 
@@ -28,7 +30,7 @@ const { values: options, positionals } = parseArgs({
     keep: { type: 'string' },
     data: { type: 'string' },
     answers: { type: 'boolean', default: false },
-    summed: { type: 'boolean', default: false },
+    hours: { type: 'string', default: String(new Date().getUTCHours()) },
   },
 });
 const TEAMS = Number(positionals[0] ?? 1000);
@@ -36,6 +38,9 @@ const DAYS = 60;
 const LOADS = 9;
 const SKUS = ['p5.48xlarge', 'p4d.24xlarge', 'g6e.12xlarge'];
 const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+/** After the hour. */
+const MINUTES = 1_200_000;
 const PLACES = [
   '',
   'costs',
@@ -48,6 +53,8 @@ const PLACES = [
   'imports',
 ];
 
+/** Nobody has asked for its days, each time that it is asked for. */
+const UNASKED = 'America/Denver';
 const QUESTIONS = [
   'costs/breakdown',
   'costs/breakdown?group-by=team,sku&span=month',
@@ -57,14 +64,14 @@ const QUESTIONS = [
   'costs/breakdown?zone=Europe/Berlin',
   'costs/breakdown?zone=Asia/Shanghai&group-by=sku',
   'costs/breakdown?zone=America/Los_Angeles',
-  'costs/breakdown?zone=America/Denver',
+  `costs/breakdown?zone=${UNASKED}`,
   'costs/bridge',
   'costs/resources?span=7&team=team-0007&sku=p5.48xlarge',
 ];
 const ASKED = 25;
+const HOURS = options.hours.split(',').map(Number);
 
 const log = (text) => process.stderr.write(`${text}\n`);
-const HOUR_MS = 3_600_000;
 /** Where people are; of these zones the days are summed beforehand. */
 const ZONES = ['Europe/Berlin', 'Asia/Shanghai', 'UTC', 'UTC'];
 const nameOf = (n) => `team-${String(n).padStart(4, '0')}`;
@@ -101,33 +108,11 @@ async function seed(bursar, call) {
     })),
   });
   const random = seeded(7);
-  const today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
-  const usageOf = async (day) => {
-    const records = Array.from({ length: TEAMS }, (_, n) =>
-      SKUS.slice(0, 1 + (n % 3)).map((sku) => {
-        const begin = today - day * DAY_MS + (day === 0 ? 0 : Math.floor(random() * 16) * HOUR_MS);
-        const end =
-          day === 0 ? Math.floor(Date.now() / HOUR_MS) * HOUR_MS : begin + Math.ceil(1 + random() * 8) * HOUR_MS;
-        return {
-          id: `${sku}-${n}-${day}`,
-          provider: 'AWS',
-          account: 'a1',
-          region: 'us-east-1',
-          term: 'on-demand',
-          sku,
-          gpus: 8,
-          tags: { team: nameOf(n) },
-          start: new Date(begin).toISOString(),
-          end: new Date(end).toISOString(),
-        };
-      }),
-    )
-      .flat()
-      .filter(({ start, end }) => start < end);
-    if (records.length > 0) await call('POST', '/v1/usage', { records });
-  };
   for (let day = DAYS; day > 0; day--) {
-    await usageOf(day);
+    await sendUsage(call, () => {
+      const begin = today - day * DAY_MS + Math.floor(random() * 16) * HOUR_MS;
+      return [begin, begin + Math.ceil(1 + random() * 8) * HOUR_MS];
+    });
     if (day % 10 === 0) log(`usage of ${DAYS - day} days sent`);
   }
   for (let n = 0; n < TEAMS; n++)
@@ -141,10 +126,49 @@ async function seed(bursar, call) {
   // Nobody is there; somebody has asked.
   await call('GET', '/v1/costs?zone=America/Los_Angeles');
   await sum(bursar);
-  // Today goes on: it has changed since it was summed.
-  await usageOf(0);
+}
+
+/** @param timesOf when a machine of each team begins and ends */
+async function sendUsage(call, timesOf) {
+  const records = Array.from({ length: TEAMS }, (_, n) =>
+    SKUS.slice(0, 1 + (n % 3)).map((sku) => {
+      const [begin, end] = timesOf();
+      return {
+        id: `${sku}-${n}-${begin}-${end}`,
+        provider: 'AWS',
+        account: 'a1',
+        region: 'us-east-1',
+        term: 'on-demand',
+        sku,
+        gpus: 8,
+        tags: { team: nameOf(n) },
+        start: new Date(begin).toISOString(),
+        end: new Date(end).toISOString(),
+      };
+    }),
+  ).flat();
+  await call('POST', '/v1/usage', { records });
+}
+
+async function lastHour({ stores }) {
+  const [known] = await stores.db.query(`select extract(epoch from max(hour))::float8 as last from usage_hour`);
+  return known.last * 1000;
+}
+
+/** The day goes on until an hour: it has changed since it was summed. */
+async function goOn({ stores, runner }, call, hour) {
+  const begin = Math.max(today, (await lastHour({ stores })) + HOUR_MS);
+  if (begin >= today + hour * HOUR_MS) throw new Error(`usage is there until ${new Date(begin).toISOString()}`);
+  await sendUsage(call, () => [begin, today + hour * HOUR_MS]);
   await runner.drain();
 }
+
+const forget = ({ stores }) =>
+  Promise.all(
+    ['spend_zone_asked', 'spend_zone', 'spend_local'].map((table) =>
+      stores.db.query(`delete from ${table} where zone = $1`, [UNASKED]),
+    ),
+  );
 
 async function load(browser, address, key, place) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, locale: 'en-US' });
@@ -184,11 +208,12 @@ async function load(browser, address, key, place) {
 }
 
 /** How long an answer takes until its last byte; the first is not counted. */
-async function ask(address, key, question, database) {
+async function ask(bursar, address, key, question, database) {
   const times = [];
   let before;
   let bytes = 0;
   for (let n = -1; n < ASKED; n++) {
+    if (question.includes(UNASKED)) await forget(bursar);
     if (n === 0) before = { here: process.cpuUsage(), database: databaseSeconds(database) };
     const from = performance.now();
     const response = await fetch(`${address}/v1/${question}`, { headers: { authorization: `Bearer ${key}` } });
@@ -209,59 +234,72 @@ async function ask(address, key, question, database) {
   };
 }
 
+const clock = new SettableClock();
+/** The day that goes on: the last one of a database that was kept. */
+let today = Math.floor(Date.now() / DAY_MS) * DAY_MS - DAY_MS;
 const answers = [];
-const result = await withBursar(async (bursar, folder) => {
-  const { stores, importer, policies } = bursar;
-  const app = await createWebApp(WebModule.register({ stores, importer, clock: wallClock, policies }), {
-    logger: false,
-  });
-  const request = { name: 'bench', role: 'admin', teams: null };
-  const key = (await stores.keys.create(stores.db, bursar.organisation, request, 0)).text;
-  const database = Number(readFileSync(path.join(folder, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0]);
-  const address = await listen(app, { host: '127.0.0.1', port: 0 });
-  const call = async (method, place, body) => {
-    const response = await fetch(address + place, {
-      method,
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    if (!response.ok) throw new Error(`${method} ${place}: ${response.status} ${await response.text()}`);
-  };
-  if (options.data === undefined) await seed(bursar, call);
-  if (options.summed) await sum(bursar);
-  for (const question of QUESTIONS) {
-    answers.push(await ask(address, key, question, database));
-    log(JSON.stringify(answers.at(-1)));
-  }
-  if (options.answers) {
-    await app.close();
-    return [];
-  }
-  const browser = await chromium.launch({
-    executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
-    args: ['--no-sandbox'],
-  });
-  try {
-    const cases = [];
-    for (const place of PLACES) {
-      const loads = [];
-      for (let n = 0; n < LOADS; n++) loads.push(await load(browser, address, key, place));
-      const of = (name) => Math.round(median(loads.map((one) => one[name])));
-      cases.push({
-        name: place === '' ? 'overview' : place,
-        firstPaintMs: of('firstPaintMs'),
-        firstContentfulPaintMs: of('firstContentfulPaintMs'),
-        figuresMs: of('figuresMs'),
-        bytes: of('bytes'),
+const result = await withBursar(
+  async (bursar, folder) => {
+    const { stores, importer, policies } = bursar;
+    const app = await createWebApp(WebModule.register({ stores, importer, clock, policies }), { logger: false });
+    const request = { name: 'bench', role: 'admin', teams: null };
+    const key = (await stores.keys.create(stores.db, bursar.organisation, request, 0)).text;
+    const database = Number(readFileSync(path.join(folder, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0]);
+    const address = await listen(app, { host: '127.0.0.1', port: 0 });
+    const call = async (method, place, body) => {
+      const response = await fetch(address + place, {
+        method,
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
-      log(JSON.stringify(cases.at(-1)));
+      if (!response.ok) throw new Error(`${method} ${place}: ${response.status} ${await response.text()}`);
+    };
+    if (options.data === undefined) {
+      clock.set(today);
+      await seed(bursar, call);
+    } else today = Math.floor((await lastHour(bursar)) / DAY_MS) * DAY_MS;
+    for (const hour of HOURS) {
+      clock.set(today + hour * HOUR_MS + MINUTES);
+      await goOn(bursar, call, hour);
+      for (const state of ['changed', 'summed']) {
+        if (state === 'summed') await sum(bursar);
+        for (const question of QUESTIONS) {
+          answers.push({ hour, state, ...(await ask(bursar, address, key, question, database)) });
+          log(JSON.stringify(answers.at(-1)));
+        }
+      }
     }
-    return cases;
-  } finally {
-    await browser.close();
-    await app.close();
-  }
-}, options);
+    if (options.answers) {
+      await app.close();
+      return [];
+    }
+    const browser = await chromium.launch({
+      executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
+      args: ['--no-sandbox'],
+    });
+    try {
+      const cases = [];
+      for (const place of PLACES) {
+        const loads = [];
+        for (let n = 0; n < LOADS; n++) loads.push(await load(browser, address, key, place));
+        const of = (name) => Math.round(median(loads.map((one) => one[name])));
+        cases.push({
+          name: place === '' ? 'overview' : place,
+          firstPaintMs: of('firstPaintMs'),
+          firstContentfulPaintMs: of('firstContentfulPaintMs'),
+          figuresMs: of('figuresMs'),
+          bytes: of('bytes'),
+        });
+        log(JSON.stringify(cases.at(-1)));
+      }
+      return cases;
+    } finally {
+      await browser.close();
+      await app.close();
+    }
+  },
+  { ...options, clock },
+);
 console.log(
   JSON.stringify(
     {

@@ -13,7 +13,7 @@ import { wallClock } from '../../dist/src/clock.js';
 /**
  * @param keep an empty folder that stays, loaded; @param data a folder that was loaded before
  */
-export async function withBursar(use, { keep, data } = {}) {
+export async function withBursar(use, { keep, data, clock = wallClock } = {}) {
   const dataDir = data ?? keep ?? (await mkdtemp(path.join(tmpdir(), 'bursar-bench-')));
   if (keep !== undefined) {
     await mkdir(keep, { recursive: true });
@@ -21,7 +21,7 @@ export async function withBursar(use, { keep, data } = {}) {
   }
   const server = await startEmbedded({ dataDir, log: () => undefined });
   try {
-    const bursar = await compose(server.url, wallClock);
+    const bursar = await compose(server.url, clock);
     try {
       return await use(bursar, dataDir, server.url);
     } finally {

@@ -465,7 +465,7 @@ function daysWithoutThem(columns: Columns, { days, computed }: Source): string {
   )`;
 }
 
-/** The hours of torn days that are not moved. */
+/** The hours of torn days that are not moved. What `is true` is looked up by hash: a join compared each with each. */
 const hoursOfTorn = (columns: Columns, { hours }: Source): string => `
   rest as materialized (
     select l.team, (l.hour at time zone 'UTC')::date as day, l.dimension, l.currency, ${sumsOf(columns, 'l')}
@@ -473,7 +473,7 @@ const hoursOfTorn = (columns: Columns, { hours }: Source): string => `
     where l.organisation = $1 and l.team = any(array(select distinct k.team from held k where k.is_torn))
       and l.hour >= (select min(k.day) from held k where k.is_torn)::timestamp at time zone 'UTC'
       and l.hour < ((select max(k.day) from held k where k.is_torn) + 1)::timestamp at time zone 'UTC'
-      and (l.team, (l.hour at time zone 'UTC')::date, l.dimension) in (select k.team, k.day, k.dimension from held k where k.is_torn)
+      and ((l.team, (l.hour at time zone 'UTC')::date, l.dimension) in (select k.team, k.day, k.dimension from held k where k.is_torn)) is true
       and l.hour <> all($8::timestamptz[]) and ${OF_HOURS}
     group by 1, 2, 3, 4
   ), again as materialized (
@@ -501,8 +501,8 @@ const computedLines = (columns: Columns): string => `
   select m.team, m.local, m.dimension, m.currency, '', ${valuesOf(columns, 'm')} from moved m where ${isIn('m.local')}
   union all
   select a.team, a.day, a.dimension, a.currency, '', ${valuesOf(columns, 'a')} from again a
-  where (a.team, a.day, a.dimension, a.currency) in (
-    select k.team, k.day, k.dimension, k.currency from held k where k.is_torn)`;
+  where ((a.team, a.day, a.dimension, a.currency) in (
+    select k.team, k.day, k.dimension, k.currency from held k where k.is_torn)) is true`;
 
 const summedUp = (columns: Columns, lines: string): string => `
   select $1::text as organisation, y.team, y.day, y.dimension, y.currency, y.shared_from, ${sumsOf(columns, 'y')}
