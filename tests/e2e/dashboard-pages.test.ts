@@ -369,6 +369,7 @@ describeWith('chromium', 'the pages of work', async (file) => {
     await page.getByText(/\d+ entries looked at\./).waitFor();
     await page.getByLabel('What', { exact: true }).fill('team.save');
     await page.getByRole('button', { name: 'Filter' }).click();
+    await page.waitForURL(/verb=team\.save/);
     await quiet(page);
     const rows = page.getByRole('group', { name: 'Audit' }).getByRole('row');
     const all = (await rows.allInnerTexts()).slice(1);

@@ -454,6 +454,68 @@ describe('a day that is priced and not summed yet', async () => {
   });
 });
 
+describe('a day that has only begun, and has changed since it was summed', async () => {
+  const bursar = await testBursar({ now: NOW + 5 * HOUR, settlingDays: 10 });
+  const { runner, stores, clock, db } = bursar;
+  const today = (name: string, namespace: string, hour: number) =>
+    metered(name, { namespace, start: NOW + hour * HOUR, end: NOW + (hour + 2) * HOUR, account: 'a1' });
+  const range = { from: '2026-11-01', to: '2026-11-21', teams: null, dimensions: null } as const;
+
+  /** Each way to ask for the days until yesterday in Los Angeles, where it is still yesterday. */
+  const compare = async (): Promise<void> => {
+    for (const basis of BASES)
+      for (const [unit, to] of [
+        [null, range.to],
+        ['day', null],
+        ['day', range.to],
+      ] as const) {
+        const asked = { ...range, to, zone: 'America/Los_Angeles', basis, unit };
+        expect([basis, unit, await own(bursar, asked)]).toEqual([basis, unit, await expected(bursar, asked)]);
+      }
+  };
+  const isWhole = async (): Promise<boolean> => {
+    const asked = { ...range, zone: 'America/Los_Angeles', basis: 'accrued', unit: null } as const;
+    return (await daySource(db, 'default', asked, asked.basis, asked.unit)).table.includes('w(day, local)');
+  };
+
+  it('goes to the day before as a whole, but for lines of dates, and for teams that wait', async () => {
+    await bursar.setPrices([instancePrice('10', { minimumSeconds: 0 })]);
+    await db.transaction((tx) =>
+      stores.organisations.saveRules(
+        tx,
+        'default',
+        ['red', 'blue'].map((team) => ({ match: { namespace: team }, team })),
+        'test',
+      ),
+    );
+    const period = { periodStart: Date.UTC(2026, 10, 1), periodEnd: Date.UTC(2026, 11, 1) };
+    const line = { namespace: 'red', start: NOW, end: NOW + DAY };
+    await bursar.take([billed('date', '31.5', line, period)], { source: 'bill' });
+    await bursar.take([today('before', 'red', -30), today('one', 'red', 0), today('two', 'blue', 1)], { source: 'm' });
+    await runner.drain();
+    await db.query(
+      `insert into spend_zone_asked (organisation, zone, asked_at) values ('default', 'America/Los_Angeles', now())`,
+    );
+    await sumBeforehand(bursar);
+    expect(await isWhole()).toBe(false);
+    await bursar.take([today('three', 'blue', 2)], { source: 'm' });
+    await runner.drain();
+    expect(await isWhole()).toBe(true);
+    await compare();
+    await bursar.take([today('four', 'blue', 1), today('five', 'green', 2)], { source: 'm' });
+    for (const { partition } of (await stores.work.duePartitions(clock.at)).filter(
+      ({ stage }) => stage === 'cost.price',
+    ))
+      await runner.runPartition({ organisation: 'default', stage: 'cost.price', partition }, async () => true);
+    expect(await isWhole()).toBe(true);
+    await compare();
+    await bursar.take([today('later', 'red', 9)], { source: 'm' });
+    await runner.drain();
+    expect(await isWhole()).toBe(false);
+    await compare();
+  });
+});
+
 describe('a team that is removed', async () => {
   const bursar = await testBursar({ now: NOW });
   const { stores, db } = bursar;

@@ -92,12 +92,24 @@ export const focusedOn = (page: Page): Promise<string> =>
     return (one?.getAttribute('aria-label') ?? one?.textContent ?? '').trim();
   });
 
-/** Waits until no part of the page loads any more, and every picture is drawn. */
+/** What a click sets off shows some frames later: the address changes, the page is drawn, and then it loads. */
+const QUIET_FRAMES = 5;
+
+/** Waits until no part of the page loads any more, and every picture is drawn, for some frames one after the other. */
 export async function quiet(page: Page): Promise<void> {
-  await page.waitForFunction(() => {
-    const busy = document.querySelector('[aria-busy="true"]') !== null || document.querySelector('h1') === null;
-    return !busy && [...document.querySelectorAll('.canvas')].every((one) => one.querySelector('canvas') !== null);
-  });
+  interface Counting {
+    quietFrames?: number;
+  }
+  await page.evaluate(() => delete (window as Counting).quietFrames);
+  await page.waitForFunction((frames) => {
+    const isQuiet =
+      document.querySelector('[aria-busy="true"]') === null &&
+      document.querySelector('h1') !== null &&
+      [...document.querySelectorAll('.canvas')].every((one) => one.querySelector('canvas') !== null);
+    const seen = window as Counting;
+    seen.quietFrames = isQuiet ? (seen.quietFrames ?? 0) + 1 : 0;
+    return seen.quietFrames >= frames;
+  }, QUIET_FRAMES);
 }
 
 /**

@@ -19,7 +19,7 @@
 import type { Basis } from '../../core/cost/spend-query.js';
 import { civilFromDays, formatDay, parseDay } from '../../core/time.js';
 import type { Queryable } from '../database.js';
-import { staleDays, summedIn, WAITING, weekOf } from './sums.js';
+import { CURRENCY, staleDays, summedIn, WAITING, weekOf } from './sums.js';
 
 /** A question about sums per day. */
 export interface DaysAsked {
@@ -82,18 +82,24 @@ export async function daySource(
       : { table: `(${daysAndWeeks(columns, weeks, params)})`, params };
   const touched = touchedBy(moved);
   const divided = stale === null ? NONE : await summedIn(db, organisation, asked.zone, touched, open);
+  const { whole } = moved;
   // Today changes all the time, and west of UTC its first hours are of yesterday: they are read, the other days not.
-  const read = moved.hours.filter((hour) => !divided.has(utcDayOf(hour)));
+  const read = moved.hours.filter((hour) => !divided.has(utcDayOf(hour)) && !whole.has(utcDayOf(hour)));
   params.push(asked.zone, touched, ...(read.length > 0 ? [read] : []));
   const untouched = weeks === null ? otherDays(columns, 'cost_day') : daysAndWeeks(columns, weeks, params);
   if (read.length === moved.hours.length) return { table: localDays(columns, ONE_BY_ONE, untouched), params };
-  const [parts, days] = [`$${params.push(partsOf(moved))}::text[]`, `$${params.push([...divided])}::date[]`];
-  if (read.length === 0)
-    return { table: `(${summedUp(columns, dividedLines(columns, parts, days))} union all ${untouched})`, params };
-  const computed = `$${params.push([...new Set(read.map(utcDayOf))])}::date[]`;
-  const source = { ...ONE_BY_ONE, computed };
-  const lines = `${dividedLines(columns, parts, days, computed)} union all ${computedLines(columns)}`;
-  return { table: `(${computing(columns, source)} ${summedUp(columns, lines)} union all ${untouched})`, params };
+  const list = (values: Iterable<string>): string => `$${params.push([...values])}::date[]`;
+  const computed = [...new Set(read.map(utcDayOf))];
+  const without = list([...computed, ...whole.keys()]);
+  const lines = [dividedLines(columns, partsOf(moved).map(list), list(divided), without)];
+  if (whole.size > 0) {
+    const hours = moved.hours.filter((hour) => whole.has(utcDayOf(hour)));
+    const pairs = [list(whole.keys()), list(whole.values())].join(', ');
+    lines.push(wholeLines(columns, pairs, `$${params.push(hours)}::timestamptz[]`));
+  }
+  if (read.length > 0) lines.push(computedLines(columns));
+  const parts = read.length > 0 ? computing(columns, { ...ONE_BY_ONE, computed: list(computed) }) : `with ${WAITING}`;
+  return { table: `(${parts} ${summedUp(columns, lines.join(' union all '))} union all ${untouched})`, params };
 }
 
 const NONE: ReadonlySet<string> = new Set();
@@ -108,23 +114,39 @@ async function changing(
   return hours.length === 0 ? NONE : new Set([...stale, ...(await waitingDays(db, organisation))]);
 }
 
+/** Moved hours, and days of which each hour moves to the same local day. */
+interface MovedLines extends Moved {
+  /** By the UTC day. */
+  readonly whole: ReadonlyMap<string, string>;
+}
+
 /** Of the hours on some days only those that have any line: today's later ones have none. */
 async function withLines(
   db: Queryable,
   organisation: string,
   { hours, locals }: Moved,
   days: ReadonlySet<string>,
-): Promise<Moved> {
-  const doubtful = hours.filter((hour) => days.has(utcDayOf(hour)));
-  if (doubtful.length === 0) return { hours, locals };
+): Promise<MovedLines> {
+  const doubtful = [...new Set(hours.map(utcDayOf))].filter((day) => days.has(day));
+  if (doubtful.length === 0) return { hours, locals, whole: new Map() };
   const rows = await db.query<{ hour: string }>(
     `select to_char(h at time zone 'UTC', 'YYYY-MM-DD HH24:MI"Z"') as hour from unnest($2::timestamptz[]) as h
      where ${['usage_hour', 'cost_hour', 'unmetered_line'].map((table) => `exists (select 1 from ${table} l where l.organisation = $1 and l.hour = h)`).join(' or ')}`,
-    [organisation, doubtful],
+    [organisation, hoursOf(doubtful)],
   );
   const found = new Set(rows.map(({ hour }) => hour));
   const kept = hours.flatMap((hour, at) => (days.has(utcDayOf(hour)) && !found.has(hour) ? [] : [at]));
-  return { hours: kept.map((at) => hours[at] ?? ''), locals: kept.map((at) => locals[at] ?? '') };
+  const localOf = new Map(hours.map((hour, at) => [hour, locals[at] ?? '']));
+  const whole = doubtful.flatMap((day) => {
+    const to = new Set([...found].filter((hour) => utcDayOf(hour) === day).map((hour) => localOf.get(hour)));
+    const [local, ...others] = to;
+    return local === undefined || others.length > 0 ? [] : ([[day, local]] as const);
+  });
+  return {
+    hours: kept.map((at) => hours[at] ?? ''),
+    locals: kept.map((at) => locals[at] ?? ''),
+    whole: new Map(whole),
+  };
 }
 
 /**
@@ -177,10 +199,14 @@ const hoursOf = (days: readonly string[]): string[] =>
     Array.from({ length: 24 }, (_, hour) => `${day} ${String(hour).padStart(2, '0')}:00Z`),
   );
 
-/** A UTC day and the local day of hours of it that move. */
-const partsOf = ({ hours, locals }: Moved): string[] => [
-  ...new Set(hours.map((hour, at) => `${utcDayOf(hour)} ${locals[at] ?? ''}`)),
-];
+/** UTC days, and the local day of hours of each that move. */
+function partsOf({ hours, locals }: Moved): [days: string[], locals: string[]] {
+  const pairs = new Map(hours.map((hour, at) => [`${utcDayOf(hour)} ${locals[at] ?? ''}`, at]));
+  return [
+    [...pairs.values()].map((at) => utcDayOf(hours[at] ?? '')),
+    [...pairs.values()].map((at) => locals[at] ?? ''),
+  ];
+}
 
 /** Their UTC days and their local days. */
 const touchedBy = ({ hours, locals }: Moved): string[] => [...new Set([...hours.map(utcDayOf), ...locals])];
@@ -393,20 +419,35 @@ function summedBeforehand(
   };
 }
 
+const IS_CIVIL = `(x.shared_from <> '' or x.dimension in (select i.id from dimension i where i.organisation = $1 and i.civil))`;
+
 /**
  * Days that are summed by the parts that the zone `$6` divides them into: a part that is listed goes to its local day,
  * the others stay on their UTC day. Of the other touched days no hour leaves, so each is added as a whole; but those
- * `without` it are computed.
+ * `without` it are not.
  */
-const dividedLines = (columns: Columns, parts: string, days: string, without = `'{}'`): string => `
-  select p.team, case when p.day || ' ' || p.local = any(${parts}) then p.local else p.day end as day,
+const dividedLines = (columns: Columns, parts: readonly string[], days: string, without: string): string => `
+  select p.team, case when (p.day, p.local) in (select * from unnest(${parts.join(', ')})) then p.local else p.day end as day,
     p.dimension, p.currency, '' as shared_from, ${valuesOf(columns, 'p')}
   from spend_local p where ${askedOf('p')} and p.zone = $6 and p.day = any(${days})
   union all
   select x.team, x.day, x.dimension, x.currency, x.shared_from, ${valuesOf(columns, 'x')} from cost_day x
-  where ${askedOf('x')} and x.day = any($7::date[]) and x.day <> all(${without})
-    and (x.day <> all(${days}) or x.shared_from <> ''
-      or x.dimension in (select i.id from dimension i where i.organisation = $1 and i.civil))`;
+  where ${askedOf('x')} and x.day = any($7::date[]) and x.day <> all(${without}) and (x.day <> all(${days}) or ${IS_CIVIL})`;
+
+/** Days of which each hour moves: their sums go to the local day, and where a team waits its hours. */
+const wholeLines = (columns: Columns, pairs: string, hours: string): string => `
+  select x.team, case when ${IS_CIVIL} then x.day else w.local end, x.dimension, x.currency, x.shared_from,
+    ${valuesOf(columns, 'x')}
+  from cost_day x join unnest(${pairs}) as w(day, local) on w.day = x.day
+  where ${askedOf('x')}
+    and (${IS_CIVIL} or x.team || '/' || to_char(x.day, 'YYYY-MM-DD') not in (select k.key from waiting k))
+  union all
+  select l.team, (l.hour at time zone $6)::date, l.dimension, ${CURRENCY}, '', ${sumsOf(columns, 'l')}
+  from hour_line l
+  where ${askedOf('l')} and l.hour = any(${hours}) and ${OF_HOURS}
+    and l.team = any(array(select left(k.key, -11) from waiting k))
+    and l.team || '/' || to_char(l.hour at time zone 'UTC', 'YYYY-MM-DD') in (select k.key from waiting k)
+  group by 1, 2, 3, 4`;
 
 /** The days that no moved hour touches. */
 const otherDays = (columns: Columns, days: string): string => `

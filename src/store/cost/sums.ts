@@ -70,7 +70,7 @@ export const WAITING = `
   )`;
 
 /** What has no price has its team's. Asked only of such lines: a join would be made for every line of an hour. */
-const CURRENCY = `coalesce(l.currency,
+export const CURRENCY = `coalesce(l.currency,
   (select t.currency from team t where t.organisation = $1 and t.id = l.team), 'USD')`;
 
 /** Lines of civil dates keep their dates in every zone, and have no hours. */

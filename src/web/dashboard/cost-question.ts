@@ -1,7 +1,8 @@
 /**
  * A question to the cost explorer as an address: everybody with the address sees the same question.
  *
- * Pure: it does not use the window. Unknown parameters are dropped; absent ones have their default.
+ * Pure: it does not use the window. Unknown parameters are left out, which `unreadIn` names; absent ones have their
+ * default.
  */
 import { flagOf, OF_DIMENSION, type DimensionName } from '../../core/cost/spend-query.js';
 import { DAY_MS } from '../../core/time.js';
@@ -72,6 +73,28 @@ export function questionOf(words: URLSearchParams): CostQuestion {
     compares: words.get('compare') !== 'none',
     filters,
   };
+}
+
+/** What the address says that its question does not ask: a misspelt filter would show the costs of everything. */
+export function unreadIn(words: URLSearchParams): string[] {
+  const filters = new Set(COST_KEYS.map(flagOf));
+  const areKeys = (text: string): boolean => {
+    const keys = text.split(',');
+    return keys.length <= 2 && keys.every((key) => COST_KEYS.some((one) => one === key));
+  };
+  const reads: Readonly<Record<string, (value: string) => boolean>> = {
+    from: (value) => DAY.test(value),
+    to: (value) => DAY.test(value),
+    span: (value) => SPANS.some((one) => one === value),
+    basis: (value) => COST_BASES.some((one) => one === value),
+    compare: (value) => value === 'none' || value === 'before',
+    'group-by': areKeys,
+    zone: () => true,
+    currency: () => true,
+  };
+  return [...words].flatMap(([name, value]) =>
+    filters.has(name) || reads[name]?.(value) === true ? [] : [`${name}=${value}`],
+  );
 }
 
 /** The same question as parameters, without defaults, so that a view moves with the days. */

@@ -12,7 +12,16 @@ import { amountColumn, numberColumn } from '../columns.js';
 import { ask, Asking } from '../cost-asking.js';
 import { Bridge } from '../cost-bridge.js';
 import { Gaps, nameIn } from '../cost-gaps.js';
-import { moved, queryOf, questionOf, stepInto, wordsOf, type CostKey, type CostQuestion } from '../cost-question.js';
+import {
+  moved,
+  queryOf,
+  questionOf,
+  stepInto,
+  unreadIn,
+  wordsOf,
+  type CostKey,
+  type CostQuestion,
+} from '../cost-question.js';
 import { Views } from '../cost-views.js';
 import { code, day, decimal, instant, money, percent, spanOf, unknown } from '../format.js';
 import { joined, reader, say } from '../language.js';
@@ -52,6 +61,11 @@ export function Costs(): JSX.Element {
         terms={['actual', 'accrued', 'billed', 'effective', 'list']}
         actions={<Views question={question} />}
       >
+        {unreadIn(place.value.query).map((words) => (
+          <p class="warning" key={words}>
+            {say('explorer.unread', { words })}
+          </p>
+        ))}
         <Asking question={question} shown={data?.now ?? null} />
       </Card>
       <Card title={say('page.costs')} terms={['unpriced', 'set-aside']}>

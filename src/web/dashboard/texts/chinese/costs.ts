@@ -35,6 +35,7 @@ export const COSTS: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'explorer.basis-list': '目录价',
   'explorer.zone': '日期时区',
   'explorer.own-currency': '原币种',
+  'explorer.unread': '网址中的 {words} 无法识别，已忽略',
   'explorer.filter': '筛选',
   'explorer.filter-by': '添加筛选…',
   'explorer.filters': '筛选条件',

@@ -33,6 +33,7 @@ export const COSTS = {
   'explorer.basis-list': 'List price',
   'explorer.zone': 'Days of',
   'explorer.own-currency': 'As they are',
+  'explorer.unread': 'Not understood in the address, and left out: {words}',
   'explorer.filter': 'Filter',
   'explorer.filter-by': 'Add a filter …',
   'explorer.filters': 'Filters',
