@@ -88,18 +88,40 @@ export async function daySource(
   params.push(asked.zone, touched, ...(read.length > 0 ? [read] : []));
   const untouched = weeks === null ? otherDays(columns, 'cost_day') : daysAndWeeks(columns, weeks, params);
   if (read.length === moved.hours.length) return { table: localDays(columns, ONE_BY_ONE, untouched), params };
-  const list = (values: Iterable<string>): string => `$${params.push([...values])}::date[]`;
+  const list = listIn(params);
   const computed = [...new Set(read.map(utcDayOf))];
   const without = list([...computed, ...whole.keys()]);
-  const lines = [dividedLines(columns, partsOf(moved).map(list), list(divided), without)];
-  if (whole.size > 0) {
-    const hours = moved.hours.filter((hour) => whole.has(utcDayOf(hour)));
-    const pairs = [list(whole.keys()), list(whole.values())].join(', ');
-    lines.push(wholeLines(columns, pairs, `$${params.push(hours)}::timestamptz[]`));
-  }
+  const parts = partsOf(moved).map((days) => list(days));
+  const lines = [dividedLines(columns, parts, list(divided), without)];
+  lines.push(...(await wholeDays(db, organisation, columns, moved, list)));
   if (read.length > 0) lines.push(computedLines(columns));
-  const parts = read.length > 0 ? computing(columns, { ...ONE_BY_ONE, computed: list(computed) }) : `with ${WAITING}`;
-  return { table: `(${parts} ${summedUp(columns, lines.join(' union all '))} union all ${untouched})`, params };
+  const before = read.length > 0 ? computing(columns, { ...ONE_BY_ONE, computed: list(computed) }) : '';
+  return { table: `(${before} ${summedUp(columns, lines.join(' union all '))} union all ${untouched})`, params };
+}
+
+/** Adds a list to the parameters of a statement. @returns its name there */
+type ListIn = (values: Iterable<string>, type?: string) => string;
+const listIn =
+  (params: unknown[]): ListIn =>
+  (values, type = 'date') =>
+    `$${params.push([...values])}::${type}[]`;
+
+/** The lines of days that move as a whole. */
+async function wholeDays(
+  db: Queryable,
+  organisation: string,
+  columns: Columns,
+  { hours, whole }: MovedLines,
+  list: ListIn,
+): Promise<string[]> {
+  if (whole.size === 0) return [];
+  const keys = await waitingOn(db, organisation, whole.keys());
+  const late = list(keys, 'text');
+  const sums = wholeLines(columns, [list(whole.keys()), list(whole.values())], late);
+  if (keys.length === 0) return [sums];
+  const teams = keys.map((key) => key.slice(0, -11));
+  const moved = hours.filter((hour) => whole.has(utcDayOf(hour)));
+  return [sums, lateLines(columns, late, list(teams, 'text'), list(moved, 'timestamptz'))];
 }
 
 const NONE: ReadonlySet<string> = new Set();
@@ -170,17 +192,22 @@ export async function allTeamsByDay(
   const params: unknown[] = [organisation, asked.from, asked.to, null, asked.dimensions ?? null];
   if (moved.hours.length === 0)
     return { table: `(${summedDays(columns, `$${params.push([...open])}::date[]`)})`, params };
-  params.push(asked.zone, touchedBy(moved), moved.hours, [...open]);
-  const late = moved.hours.filter((hour) => open.has(utcDayOf(hour)));
-  const list = (hours: readonly string[]): string => `$${params.push(hours)}::timestamptz[]`;
-  const source = summedBeforehand(
-    columns,
-    '$9::date[]',
-    late.length === 0
-      ? null
-      : { moved: list(late), others: list(hoursOf(late.map(utcDayOf)).filter((hour) => !late.includes(hour))) },
-  );
-  return { table: localDays(columns, source, otherDays(columns, source.days)), params };
+  const read = moved.hours.filter((hour) => !moved.whole.has(utcDayOf(hour)));
+  const touched = touchedBy(moved);
+  params.push(asked.zone, touched, read, [...open]);
+  const list = listIn(params);
+  const late = read.filter((hour) => open.has(utcDayOf(hour)));
+  const others = hoursOf(late.map(utcDayOf)).filter((hour) => !late.includes(hour));
+  const source = {
+    ...summedBeforehand(
+      columns,
+      '$9::date[]',
+      late.length === 0 ? null : { moved: list(late, 'timestamptz'), others: list(others, 'timestamptz') },
+    ),
+    computed: list(touched.filter((day) => !moved.whole.has(day))),
+  };
+  const whole = await wholeDays(db, organisation, columns, moved, list);
+  return { table: localDays(columns, source, otherDays(columns, source.days), whole), params };
 }
 
 /** The hours whose local day is not their UTC day, if that matters for the question. */
@@ -365,6 +392,15 @@ async function waitingDays(db: Queryable, organisation: string): Promise<string[
   return rows.map(({ day }) => day);
 }
 
+/** Those of some days, each by its team and its day: red/2026-10-05. */
+async function waitingOn(db: Queryable, organisation: string, days: Iterable<string>): Promise<string[]> {
+  const rows = await db.query<{ key: string }>(
+    `with ${WAITING} select key from waiting where right(key, 10) = any($2::text[])`,
+    [organisation, [...days]],
+  );
+  return rows.map(({ key }) => key);
+}
+
 const askedOf = (table: string): string => `${table}.organisation = $1
       and ($4::text[] is null or ${table}.team = any($4::text[])) and ($5::bigint[] is null or ${table}.dimension = any($5::bigint[]))`;
 const OF_HOURS = `l.dimension not in (select i.id from dimension i where i.organisation = $1 and i.civil)`;
@@ -403,7 +439,7 @@ function summedBeforehand(
   columns: Columns,
   open: string,
   late: { readonly moved: string; readonly others: string } | null,
-): Source {
+): Omit<Source, 'computed'> {
   const ofAll = `select ${keysOf(`''::text`, 'hour')}, ${columns.join(', ')} from spend_hour where organisation = $1
     and (hour at time zone 'UTC')::date <> all(${open})`;
   const ofLate = (hours: string): string => `
@@ -415,7 +451,6 @@ function summedBeforehand(
     days: `(${summedDays(columns, open, WAITING_TEAM)})`,
     moved: withLate(late?.moved),
     hours: withLate(late?.others),
-    computed: '$7::date[]',
   };
 }
 
@@ -434,19 +469,19 @@ const dividedLines = (columns: Columns, parts: readonly string[], days: string, 
   select x.team, x.day, x.dimension, x.currency, x.shared_from, ${valuesOf(columns, 'x')} from cost_day x
   where ${askedOf('x')} and x.day = any($7::date[]) and x.day <> all(${without}) and (x.day <> all(${days}) or ${IS_CIVIL})`;
 
-/** Days of which each hour moves: their sums go to the local day, and where a team waits its hours. */
-const wholeLines = (columns: Columns, pairs: string, hours: string): string => `
+/** Days of which each hour moves: their sums go to the local day, but of those that are `late`. */
+const wholeLines = (columns: Columns, pairs: readonly string[], late: string): string => `
   select x.team, case when ${IS_CIVIL} then x.day else w.local end, x.dimension, x.currency, x.shared_from,
     ${valuesOf(columns, 'x')}
-  from cost_day x join unnest(${pairs}) as w(day, local) on w.day = x.day
-  where ${askedOf('x')}
-    and (${IS_CIVIL} or x.team || '/' || to_char(x.day, 'YYYY-MM-DD') not in (select k.key from waiting k))
-  union all
+  from cost_day x join unnest(${pairs.join(', ')}) as w(day, local) on w.day = x.day
+  where ${askedOf('x')} and (${IS_CIVIL} or x.team || '/' || to_char(x.day, 'YYYY-MM-DD') <> all(${late}))`;
+
+/** The moved hours of those. */
+const lateLines = (columns: Columns, late: string, teams: string, hours: string): string => `
   select l.team, (l.hour at time zone $6)::date, l.dimension, ${CURRENCY}, '', ${sumsOf(columns, 'l')}
   from hour_line l
-  where ${askedOf('l')} and l.hour = any(${hours}) and ${OF_HOURS}
-    and l.team = any(array(select left(k.key, -11) from waiting k))
-    and l.team || '/' || to_char(l.hour at time zone 'UTC', 'YYYY-MM-DD') in (select k.key from waiting k)
+  where ${askedOf('l')} and l.hour = any(${hours}) and ${OF_HOURS} and l.team = any(${teams})
+    and l.team || '/' || to_char(l.hour at time zone 'UTC', 'YYYY-MM-DD') = any(${late})
   group by 1, 2, 3, 4`;
 
 /** The days that no moved hour touches. */
@@ -550,5 +585,6 @@ const summedUp = (columns: Columns, lines: string): string => `
   from (${lines}) y where ${isIn('y.day')} group by 2, 3, 4, 5, 6`;
 
 /** `$6` is the zone, `$7` the days that the moved hours touch, `$8` these hours; `untouched` reads all other days. */
-const localDays = (columns: Columns, source: Source, untouched: string): string =>
-  `(${computing(columns, source)} ${summedUp(columns, computedLines(columns))} union all ${untouched})`;
+const localDays = (columns: Columns, source: Source, untouched: string, also: readonly string[] = []): string =>
+  `(${computing(columns, source)} ${summedUp(columns, [computedLines(columns), ...also].join(' union all '))}
+    union all ${untouched})`;
