@@ -14,7 +14,10 @@ export interface UnmatchedUsage {
   readonly to: string;
 }
 
-/** Usage without a price counts nowhere; a bill says nothing about days that it does not reach. */
+/**
+ * Usage without a price counts nowhere; a bill says nothing about days that it does not reach. What `is not true` is
+ * looked up by hash: as `not exists` each line of a bill was compared with each day that is set aside.
+ */
 const UNMATCHED = `
 with aside as materialized (
   select delivery, dimension, metered_on as day, names from set_aside_by where organisation = $1 and day >= $2::date - 1),
@@ -27,14 +30,14 @@ unmatched as materialized (
   join delivery v on v.organisation = m.organisation and v.scope is not null and not v.closed and v.has_usage
     and v.provider = m.provider and coalesce(v.account, '') = b.bill
     and coalesce(v.reach @> (m.day::timestamp at time zone 'UTC'), true)
-  where m.organisation = $1 and m.day >= $2::date and m.priced and ($3::bigint[] is null or v.id = any($3)) and not exists (
-    select 1 from aside a where a.day = m.day
-      and a.names = array[m.provider, m.account, m.sub_account, m.sku, m.gpu_model, m.region, m.market])),
+  where m.organisation = $1 and m.day >= $2::date and m.priced and ($3::bigint[] is null or v.id = any($3))
+    and ((m.day, array[m.provider, m.account, m.sub_account, m.sku, m.gpu_model, m.region, m.market]) in (
+      select a.day, a.names from aside a)) is not true),
 counting as materialized (
   select distinct u.delivery from usage_hour u
   join dimension d on d.organisation = u.organisation and d.id = u.dimension and d.category = 'Usage'
   where u.organisation = $1 and u.billed > 0 and u.delivery in (select delivery from unmatched)
-    and not exists (select 1 from aside a where a.delivery = u.delivery and a.dimension = u.dimension))
+    and ((u.delivery, u.dimension) in (select a.delivery, a.dimension from aside a)) is not true)
 select provider, account, sku, min(day)::text as "from", max(day)::text as "to" from unmatched
 where delivery in (select delivery from counting) group by 1, 2, 3 order by 1, 2, 3`;
 
