@@ -10,7 +10,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Pool, type ClientBase, type ClientConfig, type PoolClient } from 'pg';
+import { Pool, type ClientBase, type ClientConfig, type PoolClient, type QueryConfig } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { assert, invalid, unavailable } from '../core/errors.js';
 import { Listening, LISTENING } from './listening.js';
@@ -36,7 +36,12 @@ const PATIENCE: Patience = { connection: 10_000, statement: 120_000, silence: 50
 const MOST_RUNS = 8;
 
 const BEGIN_SNAPSHOT = 'begin isolation level repeatable read, read only';
+/** One waits for the others, idle in its transaction: a limit of the database's own does not end that. */
+const BEGIN_TOGETHER = `${BEGIN_SNAPSHOT}; set local idle_in_transaction_session_timeout = 0`;
 const EXPORT_SNAPSHOT = 'select pg_export_snapshot() as id';
+
+/** So long others are waited for that read of the same moment. */
+const FREE_MILLISECONDS = 250;
 
 /** A pool that others use at the same time may lend another session than the one used last. */
 const SESSION_CHECKS = 3;
@@ -136,6 +141,12 @@ class Reader implements Queryable {
   }
 }
 
+/** A transaction that reads of the moment of another, and its connection. */
+interface Joined {
+  readonly client: PoolClient;
+  readonly transaction: Transaction;
+}
+
 /** Whether the running transaction still holds its connection. */
 const HELD = new AsyncLocalStorage<{ isOpen: boolean }>();
 
@@ -195,47 +206,83 @@ export class Database implements Queryable {
 
   /**
    * The same by several readers side by side. They share connections if not so many are free at once: nobody who holds
-   * one waits for another.
+   * one waits for another. One that cannot read of the same moment is done without: it broke, or an address that stands
+   * for several servers led to another.
    */
   async snapshots<T>(count: number, work: (readers: readonly Queryable[]) => Promise<T>): Promise<T> {
-    return this.snapshot(async (first) => {
-      const others = await this.borrowFree(count - 1);
+    return this.between(BEGIN_TOGETHER, async (first) => {
+      const others = await this.joined(first, await this.borrowFree(count - 1));
+      const readers = [first, ...others.map(({ transaction }) => transaction)].map((one) => new Reader(one));
+      let isLost = false;
       try {
-        const [moment] = others.length === 0 ? [] : await first.query<{ id: string }>(EXPORT_SNAPSHOT);
-        const all = [first, ...(await Promise.all(others.map((client) => this.joined(client, moment?.id ?? ''))))];
-        const readers = all.map((transaction) => new Reader(transaction));
-        try {
-          return await work(Array.from({ length: count }, (_, at) => readers[at % readers.length] ?? first));
-        } finally {
-          await Promise.all(readers.map((reader) => reader.close()));
-        }
+        return await work(Array.from({ length: count }, (_, at) => readers[at % readers.length] ?? first));
+      } catch (error) {
+        isLost = isConnectionLost(error);
+        throw error;
       } finally {
-        await Promise.all(others.map((client) => this.giveBack(client)));
+        await Promise.all(readers.map((reader) => reader.close()));
+        await Promise.all(others.map(({ client }) => this.giveBack(client, isLost)));
       }
     });
   }
 
-  /** A transaction that reads as another one does, which exported its moment (PostgreSQL, "SET TRANSACTION"). */
-  private async joined(client: PoolClient, moment: string): Promise<Transaction> {
-    await ask(client, this.patience, BEGIN_SNAPSHOT);
-    await ask(client, this.patience, `set transaction snapshot '${moment}'`);
-    return new Transaction(client, this.patience);
+  /** Those that read as the first does, which exports its moment (PostgreSQL, "SET TRANSACTION"). */
+  private async joined(first: Transaction, clients: readonly PoolClient[]): Promise<Joined[]> {
+    if (clients.length === 0) return [];
+    let moment: string | null = null;
+    try {
+      moment = (await first.query<{ id: string }>(EXPORT_SNAPSHOT))[0]?.id ?? null;
+    } finally {
+      if (moment === null) for (const client of clients) handBack(client, false);
+    }
+    const tried = await Promise.all(clients.map((client) => this.join(client, moment ?? '')));
+    return tried.flatMap((one) => (one === null ? [] : [one]));
   }
 
-  /** As many connections as are lent without anybody giving one back, and so many at most. */
+  private async join(client: PoolClient, moment: string): Promise<Joined | null> {
+    try {
+      await ask(client, this.patience, BEGIN_TOGETHER);
+      await ask(client, this.patience, `set transaction snapshot '${moment}'`);
+      return { client, transaction: new Transaction(client, this.patience) };
+    } catch {
+      handBack(client, true);
+      return null;
+    }
+  }
+
+  /**
+   * As many connections as are lent without anybody giving one back, and so many at most. One that is still to be made
+   * is not waited for for long: a pooler in between may have none until somebody gives one back.
+   */
   private async borrowFree(most: number): Promise<PoolClient[]> {
     const { idleCount, totalCount, waitingCount, options } = this.pool;
     const free = Math.max(0, idleCount + options.max - totalCount - waitingCount);
-    const found = await Promise.allSettled(Array.from({ length: Math.min(most, free) }, () => this.pool.connect()));
-    return found.flatMap((one) => (one.status === 'fulfilled' ? [one.value.on('error', ignore)] : []));
+    const found: PoolClient[] = [];
+    let isLate = false;
+    const take = async (): Promise<void> => {
+      const client = await this.pool.connect();
+      // At once: one that breaks while another is being made would end the process.
+      client.on('error', ignore);
+      if (isLate) handBack(client, false);
+      else found.push(client);
+    };
+    const taken = Array.from({ length: Math.min(most, free) }, () => take().catch(ignore));
+    const enough = new AbortController();
+    await Promise.race([Promise.all(taken), pause(FREE_MILLISECONDS, undefined, enough).catch(ignore)]);
+    enough.abort();
+    isLate = true;
+    return found;
   }
 
-  private async giveBack(client: PoolClient): Promise<void> {
-    const failed = await ask(client, this.patience, 'rollback').then(
-      () => false,
-      () => true,
-    );
-    client.off('error', ignore).release(failed);
+  /** After a loss none is asked for anything again: a network that is silent is so to all, and for as long once more. */
+  private async giveBack(client: PoolClient, isLost: boolean): Promise<void> {
+    const isPutAway =
+      isLost ||
+      (await ask(client, this.patience, 'rollback').then(
+        () => false,
+        () => true,
+      ));
+    handBack(client, isPutAway);
   }
 
   private async between<T>(begin: string, work: (transaction: Transaction) => Promise<T>): Promise<T> {
@@ -387,6 +434,9 @@ export const inSnapshots = <T>(
 
 const ignore = (): void => undefined;
 
+/** One that `borrowFree` lent. */
+const handBack = (client: PoolClient, isPutAway: boolean): void => client.off('error', ignore).release(isPutAway);
+
 /**
  * Runs work again, after a moment, for as long as the database asks for it. PostgreSQL detects a deadlock after a
  * second (deadlock_timeout): pauses of that length let the other transaction pass.
@@ -419,7 +469,7 @@ function clientOptions(url: string, { connection }: Patience): ClientConfig {
  * The server checks after ten seconds of silence whether the client is there, so that the locks of a machine that has
  * gone are free again soon (PostgreSQL's documentation, "Connections and Authentication", "TCP Settings").
  */
-async function applySettings(client: ClientBase, { statement }: Patience): Promise<void> {
+async function applySettings(client: ClientBase, { connection, statement }: Patience): Promise<void> {
   const settings = {
     timezone: 'UTC',
     jit: 'off',
@@ -431,11 +481,13 @@ async function applySettings(client: ClientBase, { statement }: Patience): Promi
     // One connection to each node of a cluster: a transaction reads what it wrote. PostgreSQL alone takes no notice.
     'citus.multi_shard_modify_mode': 'sequential',
   };
-  await client.query(
-    Object.entries(settings)
-      .map(([name, value]) => `set ${name} = '${value}'`)
-      .join('; '),
-  );
+  const text = Object.entries(settings)
+    .map(([name, value]) => `set ${name} = '${value}'`)
+    .join('; ');
+  // A pooler that has no session to lend takes the connection and is silent then. The library's types leave
+  // `query_timeout` out.
+  const statementOfAll: QueryConfig & { readonly query_timeout: number } = { text, query_timeout: connection };
+  await client.query(statementOfAll);
 }
 
 /** Opens, migrates and closes. */

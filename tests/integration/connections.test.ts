@@ -2,8 +2,10 @@
  * Connections to the database: nobody waits for one while holding another, what the database or the network cut short
  * is tried again, and whoever asks the API meanwhile is told when to come back.
  */
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { Runner } from '../../src/pipeline/runner.js';
 import type { StageCall } from '../../src/pipeline/stage.js';
 import { Failure } from '../../src/core/errors.js';
@@ -104,6 +106,97 @@ describe('several that read of one moment', async () => {
     expect((await pool.snapshots(3, numbers)).length).toBe(3);
     await pool.close();
     await other.end();
+  });
+});
+
+/** The address of a server that takes connections and never says a word. */
+async function silentServer(): Promise<string> {
+  const open = new Set<Socket>();
+  const server = createServer((socket) => open.add(socket.on('error', () => undefined)));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  afterAll(() => {
+    for (const socket of open) socket.destroy();
+    server.close();
+  });
+  return `postgresql://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+describe('several that read of one moment, where connections break', async () => {
+  const { url } = await testBursar();
+  const operator = new Client({ connectionString: url });
+  await operator.connect();
+  afterAll(() => operator.end());
+  const sessions = async (readers: readonly Queryable[]): Promise<number[]> => {
+    const rows = await Promise.all(readers.map((one) => one.query<{ pid: number }>('select pg_backend_pid() as pid')));
+    return [...new Set(rows.map(([row]) => row?.pid ?? 0))];
+  };
+  const several = async (db: Database, count: number): Promise<void> => {
+    await Promise.all(Array.from({ length: count }, () => db.query('select pg_sleep(0.02)')));
+  };
+
+  it('wait a moment only for one that is still to be made', async () => {
+    const proxy = await tcpProxy(url);
+    const db = await Database.open(proxy.url, 3, QUICK);
+    await several(db, 2);
+    proxy.leadTo(await silentServer());
+    const since = performance.now();
+    expect((await db.snapshots(3, sessions)).length).toBe(2);
+    expect(performance.now() - since).toBeLessThan(1000);
+    await db.close();
+  });
+
+  it('go on with what is left if one breaks before it has joined, and the process lives', async () => {
+    const proxy = await tcpProxy(url);
+    const db = await Database.open(proxy.url, 3, QUICK);
+    const uncaught: unknown[] = [];
+    const caught = (error: unknown): void => void uncaught.push(error);
+    const own = process.listeners('uncaughtException');
+    process.removeAllListeners('uncaughtException').on('uncaughtException', caught);
+    try {
+      await several(db, 2);
+      proxy.leadTo(await silentServer());
+      const asked = db.snapshots(3, sessions);
+      await pause(60);
+      await operator.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity
+         where datname = current_database() and application_name = 'bursar' and state = 'idle'`,
+      );
+      expect((await asked).length).toBe(1);
+      expect(uncaught).toEqual([]);
+    } finally {
+      process.off('uncaughtException', caught);
+      for (const one of own) process.on('uncaughtException', one);
+      await db.close();
+    }
+  });
+
+  it('ask one that is silent nothing more', async () => {
+    const proxy = await tcpProxy(url);
+    const db = await Database.open(proxy.url, 3, QUICK);
+    await several(db, 3);
+    const since = performance.now();
+    const asked = db.snapshots(3, async (readers) => {
+      await sessions(readers);
+      proxy.cut('silence');
+      await readers[1]?.query('select 1');
+    });
+    expect(await kindOf(asked)).toBe('unavailable');
+    expect(performance.now() - since).toBeLessThan(1.5 * (QUICK.statement + QUICK.silence));
+    await db.close();
+  });
+
+  it('outlive a wait for each other that the database ends by default', async () => {
+    const name = new URL(url).pathname.slice(1);
+    await operator.query(`alter database ${name} set idle_in_transaction_session_timeout = 100`);
+    const db = await Database.open(url, 3);
+    await several(db, 3);
+    const asked = db.snapshots(3, async (readers) => {
+      await Promise.all(readers.map((one, place) => one.query(`select pg_sleep(${place * 0.2})`)));
+      return sessions(readers);
+    });
+    expect((await asked).length).toBe(3);
+    await db.close();
+    await operator.query(`alter database ${name} reset idle_in_transaction_session_timeout`);
   });
 });
 

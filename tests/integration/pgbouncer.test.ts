@@ -7,6 +7,7 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { Client } from 'pg';
 import { afterAll, expect, it, vi } from 'vitest';
 import { Database, migrate } from '../../src/store/database.js';
 import { enqueue, ENQUEUED_CHANNEL } from '../../src/store/work.js';
@@ -17,6 +18,9 @@ import { HOUR, metered } from '../support/records.js';
 
 const MONDAY = Date.UTC(2026, 9, 5);
 const MODES = ['session', 'transaction'] as const;
+/** So many sessions it has to lend by its narrow address. */
+const FEW = 4;
+type Addresses = Readonly<Record<(typeof MODES)[number] | 'narrow', string>>;
 
 async function freePort(): Promise<number> {
   const server = createServer();
@@ -27,7 +31,7 @@ async function freePort(): Promise<number> {
 }
 
 /** The same database through a PgBouncer of each mode. Settings are its defaults, but for addresses and who comes in. */
-async function through(program: string, url: string): Promise<Record<(typeof MODES)[number], string>> {
+async function through(program: string, url: string): Promise<Addresses> {
   const { hostname, port, username, password, pathname } = new URL(url);
   const folder = await mkdtemp(path.join(tmpdir(), 'bursar-pgbouncer-'));
   await chmod(folder, 0o755);
@@ -38,6 +42,7 @@ async function through(program: string, url: string): Promise<Record<(typeof MOD
   const lines = [
     '[databases]',
     ...MODES.map((mode) => `${mode} = ${server} pool_mode=${mode}`),
+    `narrow = ${server} pool_mode=session pool_size=${FEW}`,
     '[pgbouncer]',
     'listen_addr = 127.0.0.1',
     `listen_port = ${own}`,
@@ -58,7 +63,7 @@ async function through(program: string, url: string): Promise<Record<(typeof MOD
   });
   const at = (mode: string): string => `postgresql://anybody@127.0.0.1:${own}/${mode}`;
   await vi.waitFor(async () => (await Database.open(at('session'), 1)).close(), { timeout: 20_000, interval: 100 });
-  return { session: at('session'), transaction: at('transaction') };
+  return { session: at('session'), transaction: at('transaction'), narrow: at('narrow') };
 }
 
 describeWith('pgbouncer', 'behind PgBouncer', async (program) => {
@@ -84,6 +89,26 @@ describeWith('pgbouncer', 'behind PgBouncer', async (program) => {
     expect(await bursar.stores.work.parked('default')).toEqual([]);
     await stop();
     await db.close();
+  });
+
+  it('that has fewer sessions than the pool has connections, who holds one waits for no other', async () => {
+    const db = await Database.open(url.narrow, 3 * FEW, { connection: 3000 });
+    const since = performance.now();
+    const asked = Array.from({ length: FEW }, () =>
+      db.snapshots(3, ([one]) => one?.query('select 1 as n') ?? Promise.resolve([])),
+    );
+    expect(await Promise.all(asked)).toEqual(asked.map(() => [{ n: 1 }]));
+    expect(performance.now() - since).toBeLessThan(2500);
+    await db.close();
+  });
+
+  it('that has no session to lend says so in time', async () => {
+    const holders = Array.from({ length: FEW }, () => new Client({ connectionString: url.narrow }));
+    for (const holder of holders) await holder.connect().then(() => holder.query('select 1'));
+    const since = performance.now();
+    await expect(Database.open(url.narrow, 1, { connection: 500 })).rejects.toMatchObject({ kind: 'unavailable' });
+    expect(performance.now() - since).toBeLessThan(3000);
+    for (const holder of holders) await holder.end();
   });
 
   it('that lends a transaction it is refused, and the setting is named', async () => {
