@@ -80,6 +80,15 @@ describe.skipIf(programs === null)(programs === null ? `${NAME} [needs postgresq
     });
   });
 
+  it('of several behind one address, one that has not the moment of the first is done without', async () => {
+    const balancer = await tcpProxy(replica.url('bursar'));
+    const db = await Database.open(balancer.url, 3);
+    balancer.leadTo(server.url('bursar'));
+    const all = await db.snapshots(3, (readers) => Promise.all(readers.map(isReplica)));
+    expect(all).toEqual([true, true, true]);
+    await db.close();
+  });
+
   it('is refused where it is none, or one of another database', async () => {
     const check = (url: string): Promise<void> => {
       const side = new ReadSide(api.stores.db, { url, connections: 1 });
