@@ -102,7 +102,11 @@ describe('several that read of one moment', async () => {
     });
     await expect(failed).rejects.toMatchObject({ code: '42703' });
     await expect(late).rejects.toThrow(/after its moment has ended/);
-    expect(await pool.query(`select state from pg_stat_activity where state like 'idle in%'`)).toEqual([]);
+    expect(
+      await pool.query(
+        `select state from pg_stat_activity where datname = current_database() and state like 'idle in%'`,
+      ),
+    ).toEqual([]);
     expect((await pool.snapshots(3, numbers)).length).toBe(3);
     await pool.close();
     await other.end();
