@@ -159,7 +159,10 @@ interface SpanSums {
   readonly daily: Daily;
 }
 
-/** All of one moment: the days add up to the sums. What needs nothing of another is read beside it. */
+/**
+ * All of one moment: the days add up to the sums, but for what is priced and not summed yet (a warning says so): some
+ * days of a zone have it, sums of a whole range do not. What needs nothing of another is read beside it.
+ */
 async function sumsOfSpans(
   stores: Needed,
   organisation: string,
