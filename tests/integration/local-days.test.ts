@@ -558,7 +558,14 @@ describe('a team that is removed', async () => {
         ['2026-11-02', currency, 24, 24],
         ['2026-11-03', currency, 8, 8],
       ]);
-      if (currency === 'EUR') await db.transaction((tx) => removeTeam(stores, tx, 'default', 'red'));
+      if (currency === 'EUR') {
+        await db.transaction((tx) => removeTeam(stores, tx, 'default', 'red'));
+        // Its hours are ahead of its sums now.
+        expect(await hours('Europe/Berlin')).toEqual([
+          ['2026-11-02', 'USD', 24, 24],
+          ['2026-11-03', 'USD', 8, 8],
+        ]);
+      }
       await bursar.runner.drain();
     }
   });

@@ -152,7 +152,11 @@ const movedHoursOf = (columns: Columns, { moved }: Source): string => `
     group by 1, 2, 3, 4, 5
   )`;
 
-/** The UTC days that they touch, minus them; torn: the rest of the day cannot be computed by subtraction. */
+/**
+ * The UTC days that they touch, minus them; torn: the rest of the day cannot be computed by subtraction. Late: the
+ * hours of a team's day are ahead of its sums, so all of the day is read from its hours. One that moves may have a
+ * currency, or a dimension, that its sum has not: taken one by one, the sum would be added to the hours.
+ */
 function daysWithoutThem(columns: Columns, { days, computed }: Source): string {
   const figures = columns.filter((column) => (OPEN as readonly string[]).includes(column));
   const unclear = figures.map(
@@ -166,10 +170,16 @@ function daysWithoutThem(columns: Columns, { days, computed }: Source): string {
   summed as materialized (
     select x.team, x.day, x.dimension, x.currency, x.shared_from, ${valuesOf(columns, 'x')} from ${days} x
     where ${askedOf('x')} and ${isIn('x.day')} and x.day = any(${computed})
+  ), civil as materialized (
+    select i.id from dimension i where i.organisation = $1 and i.civil
+  ), late as materialized (
+    select distinct m.team, m.day from moved m
+    where m.team || '/' || to_char(m.day, 'YYYY-MM-DD') in (select waiting.key from waiting)
   ), held as materialized (
     select p.team, p.day, p.dimension, p.currency, ${eachOf(columns, (column) => `sum(p.${column}) - coalesce(sum(p.less_${column}), 0) as ${column}`)},
-      bool_or(p.is_less) and (bool_and(p.is_less) or (${unclear.join(' or ')}) is true
-        or p.team || '/' || to_char(p.day, 'YYYY-MM-DD') in (select waiting.key from waiting)) as is_torn
+      bool_or(p.is_less) and (bool_and(p.is_less) or (${unclear.join(' or ')}) is true)
+        or (p.team, p.day) in (select late.team, late.day from late)
+          and p.dimension not in (select civil.id from civil) as is_torn
     from (
       select s.team, s.day, s.dimension, s.currency, false as is_less, ${eachOf(columns, (column) => `s.${column}, null::numeric as less_${column}`)}
       from summed s where s.shared_from = ''
@@ -188,7 +198,8 @@ const hoursOfTorn = (columns: Columns, { hours }: Source): string => `
     where l.organisation = $1 and l.team = any(array(select distinct k.team from held k where k.is_torn))
       and l.hour >= (select min(k.day) from held k where k.is_torn)::timestamp at time zone 'UTC'
       and l.hour < ((select max(k.day) from held k where k.is_torn) + 1)::timestamp at time zone 'UTC'
-      and ((l.team, (l.hour at time zone 'UTC')::date, l.dimension) in (select k.team, k.day, k.dimension from held k where k.is_torn)) is true
+      and (((l.team, (l.hour at time zone 'UTC')::date, l.dimension) in (select k.team, k.day, k.dimension from held k where k.is_torn)) is true
+        or ((l.team, (l.hour at time zone 'UTC')::date) in (select late.team, late.day from late)) is true)
       and l.hour <> all($8::timestamptz[]) and ${OF_HOURS}
     group by 1, 2, 3, 4
   ), again as materialized (
@@ -217,7 +228,8 @@ export const computedLines = (columns: Columns): string => `
   union all
   select a.team, a.day, a.dimension, a.currency, '', ${valuesOf(columns, 'a')} from again a
   where ((a.team, a.day, a.dimension, a.currency) in (
-    select k.team, k.day, k.dimension, k.currency from held k where k.is_torn)) is true`;
+    select k.team, k.day, k.dimension, k.currency from held k where k.is_torn)) is true
+    or ((a.team, a.day) in (select late.team, late.day from late)) is true`;
 
 export const summedUp = (columns: Columns, lines: string): string => `
   select $1::text as organisation, y.team, y.day, y.dimension, y.currency, y.shared_from, ${sumsOf(columns, 'y')}
