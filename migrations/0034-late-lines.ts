@@ -127,8 +127,8 @@ left join lateral (
     and v.period_end > c.hour and coalesce(v.reach @> c.hour, true) limit 1
 ) f on true
 union all
-select n.organisation, n.team, n.hour, n.dimension, ${currencies[2]}, 0, null, 0, 0, null, n.billed, null, null, null, null,
-  0, 0
+select n.organisation, n.team, n.hour, n.dimension, ${currencies[2]}, 0, null, 0, 0, null, n.billed, null, null, null,
+  null, 0, 0
 from ${unmetered} n
 join dimension d on d.organisation = n.organisation and d.id = n.dimension
 join delivery v on v.organisation = n.organisation and v.id = n.delivery and not v.closed

@@ -5,8 +5,9 @@
  *
  * And what is set aside for meters is looked up in two ways. Whole bills are compared with the days of all meters
  * (`set_aside_by`): of a thousand teams in one account that use the same, each day was compared a thousand times with
- * each team's lines, until the statement ran out of time. An hour's line is looked up by its day (`set_aside`), by fewer
- * joins: PostgreSQL plans each statement that reads `hour_line`, as every roll-up of a team's day is, in less time.
+ * each team's lines, until the statement ran out of time. An hour's line is looked up by its day (`set_aside`), by
+ * fewer joins: PostgreSQL plans each statement that reads `hour_line`, as every roll-up of a team's day is, in less
+ * time.
  *
  * Expands only: the columns of both views stay, and the version before does not know the new view.
  */
@@ -61,7 +62,8 @@ with unclosed as materialized (
   group by 1, 2, 3, 4, 5, 6, 7, 8
 )
 select distinct v.organisation, v.id as delivery, d.id as dimension, q.day + a.days as day,
-  array[p.provider, p.account, p.sub_account, p.sku, p.gpu_model, p.region, p.market] as names, q.day as metered_on${meant('metered')}
+  array[p.provider, p.account, p.sub_account, p.sku, p.gpu_model, p.region, p.market] as names,
+  q.day as metered_on${meant('metered')}
 join lateral unnest(p.days) as q(day) on true
 join lateral unnest(array[0, case when d.civil then ${OTHER_DATE} else 0 end]) as a(days) on true${isMeant('q.day')}`;
 

@@ -274,7 +274,9 @@ export class Database implements Queryable {
     return found;
   }
 
-  /** After a loss none is asked for anything again: a network that is silent is so to all, and for as long once more. */
+  /**
+   * After a loss none is asked for anything again: a network that is silent is so to all, and for as long once more.
+   */
   private async giveBack(client: PoolClient, isLost: boolean): Promise<void> {
     const isPutAway =
       isLost ||

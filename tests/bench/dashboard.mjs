@@ -1,8 +1,8 @@
 /**
  * How soon the dashboard paints and shows its figures with 1,000 teams, run by hand: `node tests/bench/dashboard.mjs
  * [teams] [--keep FOLDER | --data FOLDER] [--answers] [--hours 7,12,19,23]` after `npm run build`. `--keep` keeps the
- * database that was loaded, `--data` asks one that was kept, `--answers` leaves the browser out, `--hours` says at which
- * hours of its last day (UTC) it is asked, each later than what is loaded.
+ * database that was loaded, `--data` asks one that was kept, `--answers` leaves the browser out, `--hours` says at
+ * which hours of its last day (UTC) it is asked, each later than what is loaded.
  *
  * Each question is asked twice so often: when today has changed since it was summed, and when it is summed.
  *

@@ -359,10 +359,13 @@ describe(`sums by the days of a zone (BURSAR_PROPERTY_SEED=${seed})`, async () =
 
   it('of all teams together are those of each team, of a team that waits by its name', async () => {
     const { db } = bursar;
+    const figures = [...FIGURES, 'doubtful']
+      .map((name) => `coalesce(trim_scale(sum(l.${name})::numeric)::text, '-')`)
+      .join(', ');
     const of = (table: string, team: string, currency: string): Promise<{ row: string }[]> =>
       db.query(
         `select concat_ws(' ', ${team}, l.hour, l.dimension, ${currency},
-           ${[...FIGURES, 'doubtful'].map((name) => `coalesce(trim_scale(sum(l.${name})::numeric)::text, '-')`).join(', ')}) as row
+           ${figures}) as row
          from ${table} l left join team t on t.organisation = l.organisation and t.id = l.team
          where l.organisation = 'default' and l.team not like 'shared:%'
          group by ${team}, l.hour, l.dimension, ${currency} order by 1`,

@@ -2,8 +2,8 @@
  * The statements of sums by the days of a zone, as texts: where days, the hours that move and the rest are read, and
  * how the one is taken from the other. Which hours move, and what is summed beforehand, is found by local-days.ts.
  *
- * `$1` to `$5` are those of `ASKED` (spend-sums.ts); `$6` is the zone, `$7` the days that the moved hours touch, `$8` the
- * hours that are read.
+ * `$1` to `$5` are those of `ASKED` (spend-sums.ts); `$6` is the zone, `$7` the days that the moved hours touch, `$8`
+ * the hours that are read.
  */
 import type { Basis } from '../../core/cost/spend-query.js';
 import { CURRENCY, WAITING } from './sums.js';
@@ -41,7 +41,8 @@ const sumsOf = (columns: Columns, table: string): string =>
 const inCurrency = (table: string): string => `coalesce(${table}.currency, t.currency, 'USD')`;
 
 const askedOf = (table: string): string => `${table}.organisation = $1
-      and ($4::text[] is null or ${table}.team = any($4::text[])) and ($5::bigint[] is null or ${table}.dimension = any($5::bigint[]))`;
+      and ($4::text[] is null or ${table}.team = any($4::text[]))
+      and ($5::bigint[] is null or ${table}.dimension = any($5::bigint[]))`;
 const OF_HOURS = `l.dimension not in (select i.id from dimension i where i.organisation = $1 and i.civil)`;
 
 /** Where days, their moved hours, and other hours of theirs are read. */
@@ -93,7 +94,8 @@ export function summedBeforehand(
   };
 }
 
-const IS_CIVIL = `(x.shared_from <> '' or x.dimension in (select i.id from dimension i where i.organisation = $1 and i.civil))`;
+const IS_CIVIL = `(x.shared_from <> ''
+  or x.dimension in (select i.id from dimension i where i.organisation = $1 and i.civil))`;
 
 /**
  * Days that are summed by the parts that the zone `$6` divides them into: a part that is listed goes to its local day,
@@ -101,12 +103,14 @@ const IS_CIVIL = `(x.shared_from <> '' or x.dimension in (select i.id from dimen
  * `without` it are not.
  */
 export const dividedLines = (columns: Columns, parts: readonly string[], days: string, without: string): string => `
-  select p.team, case when (p.day, p.local) in (select * from unnest(${parts.join(', ')})) then p.local else p.day end as day,
+  select p.team,
+    case when (p.day, p.local) in (select * from unnest(${parts.join(', ')})) then p.local else p.day end as day,
     p.dimension, p.currency, '' as shared_from, ${valuesOf(columns, 'p')}
   from spend_local p where ${askedOf('p')} and p.zone = $6 and p.day = any(${days})
   union all
   select x.team, x.day, x.dimension, x.currency, x.shared_from, ${valuesOf(columns, 'x')} from cost_day x
-  where ${askedOf('x')} and x.day = any($7::date[]) and x.day <> all(${without}) and (x.day <> all(${days}) or ${IS_CIVIL})`;
+  where ${askedOf('x')} and x.day = any($7::date[]) and x.day <> all(${without})
+    and (x.day <> all(${days}) or ${IS_CIVIL})`;
 
 /** Days of which each hour moves: their sums go to the local day, but of those that are `late`. */
 export const wholeLines = (columns: Columns, pairs: readonly string[], late: string): string => `
@@ -142,7 +146,8 @@ export function daysAndWeeks(columns: Columns, { mondays, days }: Weeks, params:
 /** The moved hours, summed by their UTC day and their local day. */
 const movedHoursOf = (columns: Columns, { moved }: Source): string => `
   hours as materialized (
-    select l.team, (l.hour at time zone 'UTC')::date as day, (l.hour at time zone $6)::date as local, l.dimension, l.currency, ${sumsOf(columns, 'l')}
+    select l.team, (l.hour at time zone 'UTC')::date as day, (l.hour at time zone $6)::date as local, l.dimension,
+      l.currency, ${sumsOf(columns, 'l')}
     from ${moved} l
     where ${askedOf('l')} and l.hour = any($8::timestamptz[]) and ${OF_HOURS}
     group by 1, 2, 3, 4, 5
@@ -176,15 +181,18 @@ function daysWithoutThem(columns: Columns, { days, computed }: Source): string {
     select distinct m.team, m.day from moved m
     where m.team || '/' || to_char(m.day, 'YYYY-MM-DD') in (select waiting.key from waiting)
   ), held as materialized (
-    select p.team, p.day, p.dimension, p.currency, ${eachOf(columns, (column) => `sum(p.${column}) - coalesce(sum(p.less_${column}), 0) as ${column}`)},
+    select p.team, p.day, p.dimension, p.currency,
+      ${eachOf(columns, (column) => `sum(p.${column}) - coalesce(sum(p.less_${column}), 0) as ${column}`)},
       bool_or(p.is_less) and (bool_and(p.is_less) or (${unclear.join(' or ')}) is true)
         or (p.team, p.day) in (select late.team, late.day from late)
           and p.dimension not in (select civil.id from civil) as is_torn
     from (
-      select s.team, s.day, s.dimension, s.currency, false as is_less, ${eachOf(columns, (column) => `s.${column}, null::numeric as less_${column}`)}
+      select s.team, s.day, s.dimension, s.currency, false as is_less,
+        ${eachOf(columns, (column) => `s.${column}, null::numeric as less_${column}`)}
       from summed s where s.shared_from = ''
       union all
-      select m.team, m.day, m.dimension, m.currency, true, ${eachOf(columns, (column) => `null, m.${column}`)} from moved m where ${isIn('m.day')}
+      select m.team, m.day, m.dimension, m.currency, true, ${eachOf(columns, (column) => `null, m.${column}`)}
+      from moved m where ${isIn('m.day')}
     ) p
     group by 1, 2, 3, 4
   )`;
@@ -198,7 +206,8 @@ const hoursOfTorn = (columns: Columns, { hours }: Source): string => `
     where l.organisation = $1 and l.team = any(array(select distinct k.team from held k where k.is_torn))
       and l.hour >= (select min(k.day) from held k where k.is_torn)::timestamp at time zone 'UTC'
       and l.hour < ((select max(k.day) from held k where k.is_torn) + 1)::timestamp at time zone 'UTC'
-      and (((l.team, (l.hour at time zone 'UTC')::date, l.dimension) in (select k.team, k.day, k.dimension from held k where k.is_torn)) is true
+      and (((l.team, (l.hour at time zone 'UTC')::date, l.dimension) in (
+        select k.team, k.day, k.dimension from held k where k.is_torn)) is true
         or ((l.team, (l.hour at time zone 'UTC')::date) in (select late.team, late.day from late)) is true)
       and l.hour <> all($8::timestamptz[]) and ${OF_HOURS}
     group by 1, 2, 3, 4
