@@ -69,6 +69,7 @@ import { NotesByTheirSchema1764000000090 } from './0090-notes-by-their-schema.js
 import { DividedByRules1764000000091 } from './0091-divided-by-rules.js';
 import { ZonesAsked1764000000092 } from './0092-zones-asked.js';
 import { LinesOfAllTeams1764000000093 } from './0093-lines-of-all-teams.js';
+import { BillsByDay1764000000094 } from './0094-bills-by-day.js';
 
 export const migrations = [
   Foundation1764000000001,
@@ -141,4 +142,5 @@ export const migrations = [
   DividedByRules1764000000091,
   ZonesAsked1764000000092,
   LinesOfAllTeams1764000000093,
+  BillsByDay1764000000094,
 ];

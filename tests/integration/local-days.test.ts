@@ -95,7 +95,8 @@ async function answers({ db }: TestBursar, asked: Question, table: string, param
     'c.unpriced_lines',
     'c.stated_part_ms',
     'c.stated_lines',
-    'c.billed',
+    // What is billed is asked of lines that count by no basis of meters.
+    ...(basis === 'actual' || basis === 'accrued' ? [] : ['c.billed']),
     ...(basis === 'effective' || basis === 'list' ? [open, `case when ${open} is null then 0 else c.records end`] : []),
   ];
   const rows = await db.query<{ row: string }>(
@@ -214,6 +215,8 @@ function drawnBill(chance: Chance, account: string, periodStart: number, periodE
         sku: chance.pick(['p5.48xlarge', 'late', 'egress']),
         start,
         end: start + chance.pick([HOUR, HOUR, 3 * HOUR]),
+        // Some bills say of how many GPUs a line is.
+        gpuParts: chance.happens(0.5) ? 8 * GPU_PARTS : null,
       },
       { ...period, effective: stated(), list: stated() },
     );

@@ -33,6 +33,7 @@ const READ_TOGETHER = [
   'src/store/budget/reservations.ts',
   // Not on a cluster: there are no triggers that note changes.
   'src/store/cost/local-day-lines.ts',
+  'src/store/cost/local-days.ts',
   'src/store/cost/sums.ts',
   'src/store/policy/views.ts',
   'src/store/workload/workloads.ts',

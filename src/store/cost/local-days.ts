@@ -75,9 +75,9 @@ export async function daySource(
 ): Promise<DaySource> {
   const columns = OF_BASIS[basis];
   const params: unknown[] = [organisation, asked.from, asked.to, asked.teams, asked.dimensions ?? null];
-  const all = await movedHours(db, organisation, asked, basis, unit);
   const readsWeeks = asked.teams === null && unit !== 'day';
-  const stale = readsWeeks || all.hours.length > 0 ? await staleDays(db, organisation) : null;
+  const stale = readsWeeks || asked.zone !== 'UTC' ? await staleDays(db, organisation) : null;
+  const all = await movedHours(db, organisation, asked, basis, unit, stale);
   const open = stale === null ? NONE : await changing(db, organisation, all, stale);
   const moved = await withLines(db, organisation, all, open);
   const weeks = stale === null || !readsWeeks ? null : await wholeWeeks(db, organisation, asked, unit, moved, stale);
@@ -190,7 +190,7 @@ export async function allTeamsByDay(
   if (asked.teams !== null || basis === 'accrued') return null;
   const stale = await staleDays(db, organisation);
   if (stale === null) return null;
-  const all = await movedHours(db, organisation, asked, basis, 'day');
+  const all = await movedHours(db, organisation, asked, basis, 'day', stale);
   const open = all.hours.length === 0 ? stale : await changing(db, organisation, all, stale);
   const moved = await withLines(db, organisation, all, open);
   const columns = OF_BASIS[basis];
@@ -259,27 +259,32 @@ const HOURS_OF_KNOWN_DAYS = `
       (known.day + 2)::timestamp at time zone 'UTC', interval '1 hour') h
   )`;
 
+/** @param stale UTC days whose sums are not to be read; null: none are */
 async function movedHours(
   db: Queryable,
   organisation: string,
   asked: DaysAsked,
   basis: Basis,
   unit: DayUnit,
+  stale: ReadonlySet<string> | null,
 ): Promise<Moved> {
   const span = asked.zone === 'UTC' ? null : await spanOf(db, organisation, asked);
   if (span === null) return { hours: [], locals: [] };
+  // Of a range of many years only the days that are known: one record may lie decades away from all others.
+  const isLong = span.last - span.first > LONG_DAYS;
   const splits = unit !== 'day' && (basis === 'actual' || basis === 'accrued');
+  // Accrued are meters' lines alone, whatever a bill says.
+  const ofBills =
+    basis === 'accrued' ? [] : [stale === null ? OF_OPEN_BILLS : mixedDays(isLong ? '$8::date[]' : '$7::date[]')];
   const matters = [
     unit === 'day' ? 'true' : `(${isIn('local')}) <> (${isIn('day')})`,
     ...(unit === 'month' ? [`date_trunc('month', local) <> date_trunc('month', day)`] : []),
     ...(splits ? ['local in (select day from split)', 'day in (select day from split)'] : []),
   ];
-  // Of a range of many years only the days that are known: one record may lie decades away from all others.
-  const isLong = span.last - span.first > LONG_DAYS;
   const [row] = await db.query<{ hours: string[] | null; locals: string[] | null }>(
     `with ${isLong ? HOURS_OF_KNOWN_DAYS : ALL_HOURS}, hour as (
        select h, (h at time zone $4)::date as local, (h at time zone 'UTC')::date as day from hours
-     )${splits ? `, split as materialized (${SPLIT_DAYS})` : ''}, moved as (
+     )${splits ? `, split as materialized (${[ENDS, ...ofBills].join(' union ')})` : ''}, moved as (
        select h, local, day from hour where local <> day and (${isIn('local')} or ${isIn('day')}) and (${matters.join(' or ')})
      )
      select array_agg(to_char(h at time zone 'UTC', 'YYYY-MM-DD HH24:MI"Z"') order by h) as hours,
@@ -293,6 +298,7 @@ async function movedHours(
       formatDay(span.first - 2),
       formatDay(span.last + 2),
       ...(isLong ? [asked.teams] : []),
+      ...(splits && basis === 'actual' && stale !== null ? [[...stale]] : []),
     ],
   );
   return { hours: row?.hours ?? [], locals: row?.locals ?? [] };
@@ -350,11 +356,10 @@ async function wholeWeeks(
 
 /**
  * UTC and local dates on which some hours may count in `actual` and others not: the period of a final bill begins or
- * ends there, the payer of a meter changes, or a bill with hourly lines is open. A line of a day counts if any of its
- * hours does, so these dates need exact local days. On all other dates the hours count all or none, so a part of a day
- * gives the same answer as the day.
+ * ends there, or the payer of a meter changes. A line of a day counts if any of its hours does, so these dates need
+ * exact local days. On all other dates the hours count all or none, so a part of a day gives the same answer as the day.
  */
-const SPLIT_DAYS = `
+const ENDS = `
   select day from (
     select unnest(array[c.since, c.until]) as t from bill_claim c where c.organisation = $1
     union select unnest(array[v.period_start, v.period_end]) from delivery v where v.organisation = $1 and v.scope is not null and v.closed
@@ -362,13 +367,35 @@ const SPLIT_DAYS = `
       where v.organisation = $1 and v.scope is not null and v.closed
   ) change, unnest(array[(t at time zone 'UTC')::date, ((t - interval '1 microsecond') at time zone 'UTC')::date,
     (t at time zone $4)::date, ((t - interval '1 microsecond') at time zone $4)::date]) as day
-  where isfinite(t)
-  union
-  select d::date from delivery v, generate_series(
+  where isfinite(t)`;
+
+/** The days that bills tell of which are not final, and have lines of hours. */
+const OF_OPEN_BILLS = `
+  select d::date as day from delivery v, generate_series(
     greatest((least(v.period_start, lower(v.reach)) at time zone 'UTC')::date - 1, $5::date)::timestamp,
     least((greatest(v.period_end, upper(v.reach)) at time zone 'UTC')::date + 1, $6::date)::timestamp, interval '1 day') d
   where v.organisation = $1 and v.scope is not null and not v.closed
     and exists (select 1 from dimension i where i.organisation = $1 and i.kind = 'billed' and not i.civil)`;
+
+/**
+ * Of those the days that matter: GPU time that does not count yet stands beside hours that do, on a day or the day
+ * after. What is not known of a day (its sums are `stale`, or of the version before) may matter.
+ */
+const mixedDays = (stale: string): string => `
+  select both_days.day from (
+    with open as materialized (select distinct o.day from (${OF_OPEN_BILLS}) o), state as materialized (
+      select s.day, s.dimension, bool_or(coalesce(s.has_counted, true)) as counted, bool_or(coalesce(s.has_open, true)) as open
+      from spend_day s join dimension i on i.organisation = $1 and i.id = s.dimension and i.kind = 'billed' and not i.civil
+      where s.organisation = $1 and s.day in (select open.day from open) and s.day <> all(${stale})
+      group by 1, 2
+    )
+    select unnest(array[a.day, b.day]) as day from state a join state b on b.dimension = a.dimension
+      and b.day in (a.day - 1, a.day, a.day + 1) where a.counted and b.open
+    union
+    select unnest(array[o.day - 1, o.day, o.day + 1]) from open o where o.day = any(${stale}) and exists (
+      select 1 from cost_day x join dimension i on i.organisation = $1 and i.id = x.dimension and i.kind = 'billed'
+        and not i.civil where x.organisation = $1 and x.day = o.day)
+  ) both_days`;
 
 /** Days of UTC of which an hour was priced and not summed yet, whatever the team. */
 async function waitingDays(db: Queryable, organisation: string): Promise<string[]> {

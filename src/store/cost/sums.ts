@@ -113,10 +113,20 @@ with ${WAITING.trim()}, noted as (
 ), hours as (
   insert into spend_hour (organisation, hour, dimension, currency, ${NAMES})
   select $1, l.hour, l.dimension, l.currency, ${SUMS} from line l group by 2, 3, 4
+), local as (
+  insert into spend_local (organisation, day, zone, team, local, dimension, currency, ${NAMES})
+  select $1, $2::date, z.zone, l.team, (l.hour at time zone z.zone)::date, l.dimension, l.currency, ${SUMS}
+  from line l, unnest($3::text[]) as z(zone) group by 3, 4, 5, 6, 7
 )
-insert into spend_local (organisation, day, zone, team, local, dimension, currency, ${NAMES})
-select $1, $2::date, z.zone, l.team, (l.hour at time zone z.zone)::date, l.dimension, l.currency, ${SUMS}
-from line l, unnest($3::text[]) as z(zone) group by 3, 4, 5, 6, 7`;
+select l.dimension::text as dimension, bool_or(l.actual is not null) as counted,
+  bool_or(l.actual is null and l.gpu_part_ms is not null) as open
+from line l join dimension i on i.organisation = $1 and i.id = l.dimension and i.kind = 'billed' group by 1`;
+
+/** Of the lines of bills: whether some hours of them count, and whether GPU time of others does not yet. */
+const SAY_OF_BILLS = `
+update spend_day s set has_counted = b.counted, has_open = b.open
+from unnest($3::bigint[], $4::boolean[], $5::boolean[]) as b(dimension, counted, open)
+where s.organisation = $1 and s.day = $2::date and s.dimension = b.dimension`;
 
 /** A company has a few; each costs as much as the days themselves. */
 const MOST_ZONES = 8;
@@ -194,7 +204,13 @@ export class SpendSumStore {
     const zones = (await tx.query<{ zone: string }>(ZONES, [organisation])).map(({ zone }) => zone);
     for (const day of days) {
       for (const statement of REPLACE_HOURS) await tx.query(statement, [organisation, day]);
-      await tx.query(HOURS, [organisation, day, zones]);
+      const bills = await tx.query<{ dimension: string; counted: boolean; open: boolean }>(HOURS, [
+        organisation,
+        day,
+        zones,
+      ]);
+      const each = (['dimension', 'counted', 'open'] as const).map((name) => bills.map((one) => one[name]));
+      await tx.query(SAY_OF_BILLS, [organisation, day, ...each]);
     }
     const weeks = new Set(days.map((day) => formatDay(weekOf(parseDay(day) ?? 0))));
     for (const week of weeks) for (const statement of REPLACE_WEEK) await tx.query(statement, [organisation, week]);
