@@ -4,6 +4,9 @@
  * database that was loaded, `--data` asks one that was kept, `--answers` leaves the browser out, `--hours` says at
  * which hours of its last day (UTC) it is asked, each later than what is loaded.
  *
+ * `--bills` adds what bills say of the same machines, a line for each hour of each team: those of months that are over,
+ * and the one of this month, which is not final.
+ *
  * Each question is asked twice so often: when today has changed since it was summed, and when it is summed.
  *
  * Cold loads in a fresh browser each time, over an API and a database on this machine. Prints one JSON document;
@@ -30,6 +33,7 @@ const { values: options, positionals } = parseArgs({
     keep: { type: 'string' },
     data: { type: 'string' },
     answers: { type: 'boolean', default: false },
+    bills: { type: 'boolean', default: false },
     hours: { type: 'string', default: String(new Date().getUTCHours()) },
   },
 });
@@ -123,9 +127,69 @@ async function seed(bursar, call) {
   log('the line works');
   await runner.drain();
   log('days are summed');
+  if (options.bills) await addBills(bursar);
   // Nobody is there; somebody has asked.
   await call('GET', '/v1/costs?zone=America/Los_Angeles');
   await sum(bursar);
+}
+
+/** A bill of each month: a line for each metered hour of a team and a machine type. */
+async function addBills({ stores, organisation, runner }) {
+  const months = await stores.db.query(
+    `select distinct date_trunc('month', hour) as begin, date_trunc('month', hour) + interval '1 month' as until
+     from usage_hour where hour < $1 order by 1`,
+    [new Date(today).toISOString()],
+  );
+  for (const { begin, until } of months) {
+    const rows = await stores.db.query(
+      `select u.team, u.hour, d.sku
+       from usage_hour u join dimension d on d.organisation = u.organisation and d.id = u.dimension
+       where d.kind = 'metered' and u.hour >= $1 and u.hour < $2`,
+      [begin, until],
+    );
+    const lineOf = ({ team, hour, sku }, at) => {
+      const amount = { unscaled: BigInt(20 + SKUS.indexOf(sku)), scale: 0 };
+      return {
+        id: `line-${at}`,
+        provider: 'AWS',
+        account: 'a1',
+        subAccount: null,
+        resource: null,
+        namespace: team,
+        service: 'AmazonEC2',
+        sku,
+        region: 'us-east-1',
+        term: 'on-demand',
+        gpuModel: null,
+        tags: { team },
+        start: hour.getTime(),
+        end: hour.getTime() + HOUR_MS,
+        gpuParts: null,
+        storageMib: null,
+        networkBytes: null,
+        charge: {
+          category: 'Usage',
+          currency: 'USD',
+          billed: amount,
+          effective: amount,
+          list: amount,
+          periodStart: begin.getTime(),
+          periodEnd: until.getTime(),
+        },
+      };
+    };
+    const about = { organisation, strict: true, dryRun: false, by: 'bench', rulesVersion: 0, trackedTags: [] };
+    const batches = async function* () {
+      for (let at = 0; at < rows.length; at += 20_000)
+        yield { rejects: [], records: rows.slice(at, at + 20_000).map((row, n) => lineOf(row, at + n)) };
+    };
+    await stores.intake.import(
+      { ...about, source: `bill-${begin.toISOString()}`, now: clock.now(), teamOf: ({ namespace }) => namespace },
+      [{ name: 'bill', format: 'bench', batches }],
+    );
+    await runner.drain();
+    log(`${rows.length} lines of a bill`);
+  }
 }
 
 /** @param timesOf when a machine of each team begins and ends */
