@@ -15,7 +15,7 @@ import { from as copyFrom } from 'pg-copy-streams';
 import { assert, invalid, unavailable } from '../core/errors.js';
 import { Listening, LISTENING } from './listening.js';
 import { migrateDatabase, migrationsPending } from './migrating.js';
-import { rowsOf, type Queryable } from './statements.js';
+import { isFull, rowsOf, type Queryable } from './statements.js';
 import { isConnectionLost, isToBeRepeated, troubleOf } from './trouble.js';
 
 export type { Queryable } from './statements.js';
@@ -325,7 +325,7 @@ export class Database implements Queryable {
     } finally {
       held.isOpen = false;
       client.off('error', ignore);
-      client.release(lost);
+      client.release(lost || isFull(client));
     }
   }
 
@@ -437,7 +437,8 @@ export const inSnapshots = <T>(
 const ignore = (): void => undefined;
 
 /** One that `borrowFree` lent. */
-const handBack = (client: PoolClient, isPutAway: boolean): void => client.off('error', ignore).release(isPutAway);
+const handBack = (client: PoolClient, isPutAway: boolean): void =>
+  client.off('error', ignore).release(isPutAway || isFull(client));
 
 /**
  * Runs work again, after a moment, for as long as the database asks for it. PostgreSQL detects a deadlock after a

@@ -2,8 +2,7 @@
  * Runs one statement on one connection. Frequent statements keep a name there, so that PostgreSQL parses them once and
  * plans them rarely: planning is most of the work of a small statement.
  *
- * Knows texts, not their meaning. Never names statements whose text a request could vary without bound, and never keeps
- * a plan for long.
+ * Knows texts, not their meaning. Never keeps more than a bounded part of the server's memory, and no plan for long.
  */
 import type { PoolClient, QueryConfig } from 'pg';
 
@@ -12,22 +11,32 @@ export interface Queryable {
   query<Row = Record<string, unknown>>(sql: string, parameters?: readonly unknown[]): Promise<Row[]>;
 }
 
-/** Beyond so many texts none gets a name: what a request shapes cannot fill the server's memory. */
-const MOST_NAMES = 1000;
+/**
+ * What a connection keeps takes the server some 160 bytes of memory for each character of its texts (245 questions of
+ * the explorer, 8,000 characters each: 300 MB): one with more than this is closed when it is given back.
+ */
+const MOST_CHARACTERS = 400_000;
+/** Longer ones are shaped by requests, in hundreds of ways, and parsing is little of their work. */
+const LONGEST = 3000;
 /**
  * `$3::text is null or ...`: a condition that falls away with its value. The plan for all values reads what the plan
  * for these ones need not.
  */
 const OPTIONAL_CONDITION = /\$\d+(?:::\w+(?:\[\])?)? is (?:not )?null\b/;
-/** By text; null: it has none. */
-const names = new Map<string, string | null>();
+
+interface Kept {
+  readonly names: Map<string, string>;
+  characters: number;
+  plannedSince: number;
+}
+
+const keptBy = new WeakMap<PoolClient, Kept>();
 
 /**
  * A kept plan suits the tables as they were: one that was made for an empty table reads all of it, until the server
  * next analyses what has grown since.
  */
 const PLANS_MILLISECONDS = 5000;
-const plannedSince = new WeakMap<PoolClient, number>();
 
 /**
  * The rows that it gives; none if the text is several statements, which cannot have parameters. After so many
@@ -39,8 +48,7 @@ export async function rowsOf<Row>(
   parameters: readonly unknown[],
   milliseconds: number,
 ): Promise<Row[]> {
-  const name = nameOf(sql, parameters);
-  if (name !== null) await forgetOldPlans(client);
+  const name = parameters.length > 0 && isKept(sql) ? await nameOf(client, sql) : null;
   // The library's types leave `query_timeout` out.
   const statement: QueryConfig & { readonly query_timeout: number } = {
     text: sql,
@@ -57,20 +65,24 @@ function isOneResult(result: unknown): result is { readonly rows: unknown[] } {
   return typeof result === 'object' && result !== null && 'rows' in result;
 }
 
-/** PostgreSQL chooses between a kept plan and a new one (its documentation, "PREPARE", "Notes"). */
-function nameOf(sql: string, parameters: readonly unknown[]): string | null {
-  if (parameters.length === 0) return null;
-  const known = names.get(sql);
-  if (known !== undefined || names.size >= MOST_NAMES) return known ?? null;
-  const name = OPTIONAL_CONDITION.test(sql) ? null : `bursar-${names.size}`;
-  names.set(sql, name);
-  return name;
-}
+/** Whether it keeps so much that another connection should take its place. */
+export const isFull = (client: PoolClient): boolean => (keptBy.get(client)?.characters ?? 0) > MOST_CHARACTERS;
 
-async function forgetOldPlans(client: PoolClient): Promise<void> {
+const isKept = (sql: string): boolean => sql.length <= LONGEST && !OPTIONAL_CONDITION.test(sql);
+
+/** PostgreSQL chooses between a kept plan and a new one (its documentation, "PREPARE", "Notes"). */
+async function nameOf(client: PoolClient, sql: string): Promise<string> {
   const now = performance.now();
-  const since = plannedSince.get(client);
-  if (since !== undefined && now - since < PLANS_MILLISECONDS) return;
-  plannedSince.set(client, now);
-  if (since !== undefined) await client.query('discard plans');
+  const kept = keptBy.get(client) ?? { names: new Map<string, string>(), characters: 0, plannedSince: now };
+  keptBy.set(client, kept);
+  if (now - kept.plannedSince >= PLANS_MILLISECONDS) {
+    kept.plannedSince = now;
+    await client.query('discard plans');
+  }
+  const known = kept.names.get(sql);
+  if (known !== undefined) return known;
+  const name = `bursar-${kept.names.size}`;
+  kept.names.set(sql, name);
+  kept.characters += sql.length;
+  return name;
 }

@@ -28,6 +28,27 @@ it('plans one with conditions that may fall away for each of its values', async 
   expect(await kept()).not.toContain(text);
 });
 
+it('keeps no long one', async () => {
+  const text = `select $1::int as long -- ${'x'.repeat(3000)}`;
+  expect(await db.query(text, [1])).toEqual([{ long: 1 }]);
+  expect(await kept()).not.toContain(text);
+});
+
+it('gives up a connection that keeps much, and goes on with a new one', async () => {
+  const small = await Database.open(url, 1);
+  const pid = async (): Promise<unknown> => (await small.query(`select pg_backend_pid() as pid`))[0];
+  try {
+    const first = await pid();
+    const ask = (n: number) => small.query(`select $1::int + ${n} as sum -- ${'x'.repeat(2900)}`, [1]);
+    for (let n = 0; n < 130; n++) await ask(n);
+    expect(await pid()).toEqual(first);
+    for (let n = 130; n < 150; n++) expect(await ask(n)).toEqual([{ sum: n + 1 }]);
+    expect(await pid()).not.toEqual(first);
+  } finally {
+    await small.close();
+  }
+});
+
 it('gives the rows of what changes rows, and none of several statements at once', async () => {
   expect(await db.query(`insert into organisation (id, name) values ($1, $1) returning name`, ['one'])).toEqual([
     { name: 'one' },
