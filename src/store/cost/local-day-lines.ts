@@ -52,15 +52,24 @@ interface Source {
   readonly hours: string;
   /** The days from which hours move. */
   readonly computed: string;
+  /** Whether anything of them is priced and not summed yet: what deals with it is half of the statement. */
+  readonly waits: boolean;
 }
 
-export const ONE_BY_ONE: Source = { days: 'cost_day', moved: 'hour_line', hours: 'hour_line', computed: '$7::date[]' };
+export const ONE_BY_ONE: Omit<Source, 'waits'> = {
+  days: 'cost_day',
+  moved: 'hour_line',
+  hours: 'hour_line',
+  computed: '$7::date[]',
+};
 
 const keysOf = (team: string, rest: string): string => `organisation, ${team} as team, ${rest}, dimension, currency`;
 
-/** The sums of all teams by day, but of the days `open` those of each `team`. */
-export const summedDays = (columns: Columns, open: string, team = 'team'): string => `
-  select ${keysOf(`''::text`, 'day')}, shared_from, ${columns.join(', ')} from spend_day
+const ALL_TEAMS = `''::text`;
+
+/** The sums of all teams by day; those of the days `open` are made of their lines, perhaps of each `team`. */
+export const summedDays = (columns: Columns, open: string, team = ALL_TEAMS): string => `
+  select ${keysOf(ALL_TEAMS, 'day')}, shared_from, ${columns.join(', ')} from spend_day
   where organisation = $1 and ${isIn('day')} and day <> all(${open})
   union all
   select ${keysOf(team, 'day')}, shared_from, ${eachOf(columns, (column) => `sum(${column})`)} from cost_day
@@ -79,8 +88,9 @@ export function summedBeforehand(
   columns: Columns,
   open: string,
   late: { readonly moved: string; readonly others: string } | null,
-): Omit<Source, 'computed'> {
-  const ofAll = `select ${keysOf(`''::text`, 'hour')}, ${columns.join(', ')} from spend_hour where organisation = $1
+  waits: boolean,
+): Omit<Source, 'computed' | 'waits'> {
+  const ofAll = `select ${keysOf(ALL_TEAMS, 'hour')}, ${columns.join(', ')} from spend_hour where organisation = $1
     and (hour at time zone 'UTC')::date <> all(${open})`;
   const ofLate = (hours: string): string => `
     select ${keysOf('team', 'hour')}, ${columns.join(', ')} from hour_line_of_all
@@ -88,7 +98,7 @@ export function summedBeforehand(
   const withLate = (hours: string | undefined): string =>
     hours === undefined ? `(${ofAll})` : `(${ofAll} union all ${ofLate(hours)})`;
   return {
-    days: `(${summedDays(columns, open, WAITING_TEAM)})`,
+    days: `(${summedDays(columns, open, waits ? WAITING_TEAM : ALL_TEAMS)})`,
     moved: withLate(late?.moved),
     hours: withLate(late?.others),
   };
@@ -162,7 +172,7 @@ const movedHoursOf = (columns: Columns, { moved }: Source): string => `
  * hours of a team's day are ahead of its sums, so all of the day is read from its hours. One that moves may have a
  * currency, or a dimension, that its sum has not: taken one by one, the sum would be added to the hours.
  */
-function daysWithoutThem(columns: Columns, { days, computed }: Source): string {
+function daysWithoutThem(columns: Columns, { days, computed, waits }: Source): string {
   const figures = columns.filter((column) => (OPEN as readonly string[]).includes(column));
   const unclear = figures.map(
     (column) =>
@@ -175,17 +185,10 @@ function daysWithoutThem(columns: Columns, { days, computed }: Source): string {
   summed as materialized (
     select x.team, x.day, x.dimension, x.currency, x.shared_from, ${valuesOf(columns, 'x')} from ${days} x
     where ${askedOf('x')} and ${isIn('x.day')} and x.day = any(${computed})
-  ), civil as materialized (
-    select i.id from dimension i where i.organisation = $1 and i.civil
-  ), late as materialized (
-    select distinct m.team, m.day from moved m
-    where m.team || '/' || to_char(m.day, 'YYYY-MM-DD') in (select waiting.key from waiting)
-  ), held as materialized (
+  )${waits ? LATE : ''}, held as materialized (
     select p.team, p.day, p.dimension, p.currency,
       ${eachOf(columns, (column) => `sum(p.${column}) - coalesce(sum(p.less_${column}), 0) as ${column}`)},
-      bool_or(p.is_less) and (bool_and(p.is_less) or (${unclear.join(' or ')}) is true)
-        or (p.team, p.day) in (select late.team, late.day from late)
-          and p.dimension not in (select civil.id from civil) as is_torn
+      bool_or(p.is_less) and (bool_and(p.is_less) or (${unclear.join(' or ')}) is true)${waits ? OR_IS_LATE : ''} as is_torn
     from (
       select s.team, s.day, s.dimension, s.currency, false as is_less,
         ${eachOf(columns, (column) => `s.${column}, null::numeric as less_${column}`)}
@@ -198,8 +201,17 @@ function daysWithoutThem(columns: Columns, { days, computed }: Source): string {
   )`;
 }
 
+const LATE = `, civil as materialized (
+    select i.id from dimension i where i.organisation = $1 and i.civil
+  ), late as materialized (
+    select distinct m.team, m.day from moved m
+    where m.team || '/' || to_char(m.day, 'YYYY-MM-DD') in (select waiting.key from waiting)
+  )`;
+const OR_IS_LATE = `
+        or (p.team, p.day) in (select late.team, late.day from late) and p.dimension not in (select civil.id from civil)`;
+
 /** The hours of torn days that are not moved. What `is true` is looked up by hash: a join compared each with each. */
-const hoursOfTorn = (columns: Columns, { hours }: Source): string => `
+const hoursOfTorn = (columns: Columns, { hours, waits }: Source): string => `
   rest as materialized (
     select l.team, (l.hour at time zone 'UTC')::date as day, l.dimension, l.currency, ${sumsOf(columns, 'l')}
     from ${hours} l
@@ -207,8 +219,12 @@ const hoursOfTorn = (columns: Columns, { hours }: Source): string => `
       and l.hour >= (select min(k.day) from held k where k.is_torn)::timestamp at time zone 'UTC'
       and l.hour < ((select max(k.day) from held k where k.is_torn) + 1)::timestamp at time zone 'UTC'
       and (((l.team, (l.hour at time zone 'UTC')::date, l.dimension) in (
-        select k.team, k.day, k.dimension from held k where k.is_torn)) is true
-        or ((l.team, (l.hour at time zone 'UTC')::date) in (select late.team, late.day from late)) is true)
+        select k.team, k.day, k.dimension from held k where k.is_torn)) is true${
+          waits
+            ? `
+        or ((l.team, (l.hour at time zone 'UTC')::date) in (select late.team, late.day from late)) is true`
+            : ''
+        })
       and l.hour <> all($8::timestamptz[]) and ${OF_HOURS}
     group by 1, 2, 3, 4
   ), again as materialized (
@@ -224,10 +240,10 @@ const hoursOfTorn = (columns: Columns, { hours }: Source): string => `
  * team is joined to sums, not to lines.
  */
 export const computing = (columns: Columns, source: Source): string =>
-  `with ${WAITING}, ${[movedHoursOf, daysWithoutThem, hoursOfTorn].map((part) => part(columns, source)).join(',')}`;
+  `with ${source.waits ? `${WAITING}, ` : ''}${[movedHoursOf, daysWithoutThem, hoursOfTorn].map((part) => part(columns, source)).join(',')}`;
 
 /** What comes of it. */
-export const computedLines = (columns: Columns): string => `
+export const computedLines = (columns: Columns, { waits }: Source): string => `
   select s.team, s.day, s.dimension, s.currency, s.shared_from, ${valuesOf(columns, 's')}
   from summed s where s.shared_from <> ''
   union all
@@ -237,8 +253,12 @@ export const computedLines = (columns: Columns): string => `
   union all
   select a.team, a.day, a.dimension, a.currency, '', ${valuesOf(columns, 'a')} from again a
   where ((a.team, a.day, a.dimension, a.currency) in (
-    select k.team, k.day, k.dimension, k.currency from held k where k.is_torn)) is true
-    or ((a.team, a.day) in (select late.team, late.day from late)) is true`;
+    select k.team, k.day, k.dimension, k.currency from held k where k.is_torn)) is true${
+      waits
+        ? `
+    or ((a.team, a.day) in (select late.team, late.day from late)) is true`
+        : ''
+    }`;
 
 export const summedUp = (columns: Columns, lines: string): string => `
   select $1::text as organisation, y.team, y.day, y.dimension, y.currency, y.shared_from, ${sumsOf(columns, 'y')}
@@ -246,5 +266,5 @@ export const summedUp = (columns: Columns, lines: string): string => `
 
 /** `$6` is the zone, `$7` the days that the moved hours touch, `$8` these hours; `untouched` reads all other days. */
 export const localDays = (columns: Columns, source: Source, untouched: string, also: readonly string[] = []): string =>
-  `(${computing(columns, source)} ${summedUp(columns, [computedLines(columns), ...also].join(' union all '))}
+  `(${computing(columns, source)} ${summedUp(columns, [computedLines(columns, source), ...also].join(' union all '))}
     union all ${untouched})`;

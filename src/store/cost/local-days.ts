@@ -57,6 +57,8 @@ export interface DaysAsked {
 export interface DaySource {
   readonly table: string;
   readonly params: unknown[];
+  /** Something is priced and not summed yet, and days of a zone have it: sums of a whole range do not. */
+  readonly isAhead?: boolean;
 }
 
 /** The finest unit of the answer: each day, each month; null: only the sum over the range. */
@@ -78,7 +80,9 @@ export async function daySource(
   const readsWeeks = asked.teams === null && unit !== 'day';
   const stale = readsWeeks || asked.zone !== 'UTC' ? await staleDays(db, organisation) : null;
   const all = await movedHours(db, organisation, asked, basis, unit, stale);
-  const open = stale === null ? NONE : await changing(db, organisation, all, stale);
+  const waiting = all.hours.length === 0 ? [] : await waitingDays(db, organisation);
+  const open = stale === null ? NONE : new Set([...stale, ...waiting]);
+  const source = { ...ONE_BY_ONE, waits: waiting.length > 0 };
   const moved = await withLines(db, organisation, all, open);
   const weeks = stale === null || !readsWeeks ? null : await wholeWeeks(db, organisation, asked, unit, moved, stale);
   if (moved.hours.length === 0)
@@ -92,15 +96,15 @@ export async function daySource(
   const read = moved.hours.filter((hour) => !divided.has(utcDayOf(hour)) && !whole.has(utcDayOf(hour)));
   params.push(asked.zone, touched, ...(read.length > 0 ? [read] : []));
   const untouched = weeks === null ? otherDays(columns, 'cost_day') : daysAndWeeks(columns, weeks, params);
-  if (read.length === moved.hours.length) return { table: localDays(columns, ONE_BY_ONE, untouched), params };
+  if (read.length === moved.hours.length) return { table: localDays(columns, source, untouched), params };
   const list = listIn(params);
   const computed = [...new Set(read.map(utcDayOf))];
   const without = list([...computed, ...whole.keys()]);
   const parts = partsOf(moved).map((days) => list(days));
   const lines = [dividedLines(columns, parts, list(divided), without)];
   lines.push(...(await wholeDays(db, organisation, columns, moved, list)));
-  if (read.length > 0) lines.push(computedLines(columns));
-  const before = read.length > 0 ? computing(columns, { ...ONE_BY_ONE, computed: list(computed) }) : '';
+  if (read.length > 0) lines.push(computedLines(columns, source));
+  const before = read.length > 0 ? computing(columns, { ...source, computed: list(computed) }) : '';
   return { table: `(${before} ${summedUp(columns, lines.join(' union all '))} union all ${untouched})`, params };
 }
 
@@ -130,16 +134,6 @@ async function wholeDays(
 }
 
 const NONE: ReadonlySet<string> = new Set();
-
-/** The days of the moved hours that may have changed since they were summed. */
-async function changing(
-  db: Queryable,
-  organisation: string,
-  { hours }: Moved,
-  stale: ReadonlySet<string>,
-): Promise<ReadonlySet<string>> {
-  return hours.length === 0 ? NONE : new Set([...stale, ...(await waitingDays(db, organisation))]);
-}
 
 /** Moved hours, and days of which each hour moves to the same local day. */
 interface MovedLines extends Moved {
@@ -191,7 +185,8 @@ export async function allTeamsByDay(
   const stale = await staleDays(db, organisation);
   if (stale === null) return null;
   const all = await movedHours(db, organisation, asked, basis, 'day', stale);
-  const open = all.hours.length === 0 ? stale : await changing(db, organisation, all, stale);
+  const waiting = all.hours.length === 0 ? [] : await waitingDays(db, organisation);
+  const open = new Set([...stale, ...waiting]);
   const moved = await withLines(db, organisation, all, open);
   const columns = OF_BASIS[basis];
   const params: unknown[] = [organisation, asked.from, asked.to, null, asked.dimensions ?? null];
@@ -208,11 +203,13 @@ export async function allTeamsByDay(
       columns,
       '$9::date[]',
       late.length === 0 ? null : { moved: list(late, 'timestamptz'), others: list(others, 'timestamptz') },
+      waiting.length > 0,
     ),
+    waits: waiting.length > 0,
     computed: list(touched.filter((day) => !moved.whole.has(day))),
   };
   const whole = await wholeDays(db, organisation, columns, moved, list);
-  return { table: localDays(columns, source, otherDays(columns, source.days), whole), params };
+  return { table: localDays(columns, source, otherDays(columns, source.days), whole), params, isAhead: source.waits };
 }
 
 /** The hours whose local day is not their UTC day, if that matters for the question. */

@@ -13,7 +13,7 @@ import { namedBy, type MeterKey } from '../../core/bill/counting.js';
 import { DAY_MS, formatInstant } from '../../core/time.js';
 import { inSnapshot, type Queryable } from '../database.js';
 import type { Dimensions } from '../usage/dimensions.js';
-import { daySource, type DaysAsked, type DayUnit } from './local-days.js';
+import { allTeamsByDay, daySource, type DaysAsked, type DaySource, type DayUnit } from './local-days.js';
 
 /**
  * Which lines a basis is about: a bill's amounts are not metered, an accrual is not billed. Every line of a bill states
@@ -267,13 +267,21 @@ export const dimensionSums = (
     );
   });
 
+/** Of actual costs, for what only adds up, whatever the team and the day. */
+async function smallestSource(db: Queryable, organisation: string, asked: DaysAsked): Promise<DaySource> {
+  const beforehand = await allTeamsByDay(db, organisation, asked, 'actual');
+  return beforehand === null || beforehand.isAhead === true
+    ? daySource(db, organisation, asked, 'actual', null)
+    : beforehand;
+}
+
 /** By currency: the actual cost of metered usage that no bill has taken the place of. No basis of bills has it. */
 export async function unbilledSums(
   db: Queryable,
   organisation: string,
   query: SumsQuery,
 ): Promise<{ currency: string; cost: string }[]> {
-  const { table, params } = await daySource(db, organisation, query, 'actual', null);
+  const { table, params } = await smallestSource(db, organisation, query);
   return db.query(
     `select c.currency, sum(c.actual)::text as cost from ${table} c join dimension d on d.organisation = c.organisation and d.id = c.dimension
      where ${ASKED} and d.kind = 'metered' and c.actual <> 0
@@ -295,7 +303,7 @@ export const setAsideSums = (
     const isOpen = `select 1 from delivery v
       where v.organisation = $1 and v.scope is not null and not v.closed limit 1`;
     if ((await snapshot.query(isOpen, [organisation])).length === 0) return [];
-    const { table, params } = await daySource(snapshot, organisation, query, 'actual', null);
+    const { table, params } = await smallestSource(snapshot, organisation, query);
     return snapshot.query(
       `select c.currency, sum(c.billed - coalesce(c.actual, 0))::text as cost
        from ${table} c join dimension d on d.organisation = c.organisation and d.id = c.dimension
