@@ -107,24 +107,43 @@ export function summedBeforehand(
 const IS_CIVIL = `(x.shared_from <> ''
   or x.dimension in (select i.id from dimension i where i.organisation = $1 and i.civil))`;
 
-/**
- * Days that are summed by the parts that the zone `$6` divides them into: a part that is listed goes to its local day,
- * the others stay on their UTC day. Of the other touched days no hour leaves, so each is added as a whole; but those
- * `without` it are not.
- */
-export const dividedLines = (columns: Columns, parts: readonly string[], days: string, without: string): string => `
-  select p.team,
-    case when (p.day, p.local) in (select * from unnest(${parts.join(', ')})) then p.local else p.day end as day,
-    p.dimension, p.currency, '' as shared_from, ${valuesOf(columns, 'p')}
-  from spend_local p where ${askedOf('p')} and p.zone = $6 and p.day = any(${days})
-  union all
-  select x.team, x.day, x.dimension, x.currency, x.shared_from, ${valuesOf(columns, 'x')} from cost_day x
-  where ${askedOf('x')} and x.day = any($7::date[]) and x.day <> all(${without})
-    and (x.day <> all(${days}) or ${IS_CIVIL})`;
+/** What a summed UTC day has on a local day, and the day on which that counts. */
+export interface Part {
+  readonly day: string;
+  readonly local: string;
+  readonly target: string;
+}
+
+/** Adds a list to the parameters of a statement. @returns its name there */
+export type ListIn = (values: Iterable<string>, type?: string) => string;
+
+/** Days that are summed by the parts that the zone `$6` divides them into. */
+export function dividedLines(columns: Columns, parts: readonly Part[], list: ListIn): string[] {
+  if (parts.length === 0) return [];
+  const lists = (['day', 'local', 'target'] as const).map((key) => list(parts.map((part) => part[key])));
+  return [
+    `
+  select p.team, w.target as day, p.dimension, p.currency, '' as shared_from, ${valuesOf(columns, 'p')}
+  from spend_local p join unnest(${lists.join(', ')}) as w(day, local, target) on w.day = p.day and w.local = p.local
+  where ${askedOf('p')} and p.zone = $6 and p.day = any(${lists[0] ?? ''})`,
+  ];
+}
+
+const asTheyAre = (columns: Columns, days: string): string => `
+  select x.team, x.day, x.dimension, x.currency, x.shared_from, ${valuesOf(columns, 'x')}
+  from cost_day x where ${askedOf('x')} and x.day = any(${days}) and ${isIn('x.day')}`;
+
+/** Touched days of which no hour leaves. */
+export const wholeDays = (columns: Columns, days: readonly string[], list: ListIn): string[] =>
+  days.length === 0 ? [] : [asTheyAre(columns, list(days))];
+
+/** The lines of civil dates of divided days. */
+export const civilLines = (columns: Columns, days: readonly string[], list: ListIn): string[] =>
+  days.length === 0 ? [] : [`${asTheyAre(columns, list(days))} and ${IS_CIVIL}`];
 
 /** Days of which each hour moves: their sums go to the local day, but of those that are `late`. */
 export const wholeLines = (columns: Columns, pairs: readonly string[], late: string): string => `
-  select x.team, case when ${IS_CIVIL} then x.day else w.local end, x.dimension, x.currency, x.shared_from,
+  select x.team, case when ${IS_CIVIL} then x.day else w.local end as day, x.dimension, x.currency, x.shared_from,
     ${valuesOf(columns, 'x')}
   from cost_day x join unnest(${pairs.join(', ')}) as w(day, local) on w.day = x.day
   where ${askedOf('x')} and (${IS_CIVIL} or x.team || '/' || to_char(x.day, 'YYYY-MM-DD') <> all(${late}))`;
@@ -259,6 +278,10 @@ export const computedLines = (columns: Columns, { waits }: Source): string => `
     or ((a.team, a.day) in (select late.team, late.day from late)) is true`
         : ''
     }`;
+
+/** Lines that need not be added up. */
+export const oneByOne = (lines: readonly string[]): string =>
+  `select $1::text as organisation, y.* from (${lines.join(' union all ')}) y`;
 
 export const summedUp = (columns: Columns, lines: string): string => `
   select $1::text as organisation, y.team, y.day, y.dimension, y.currency, y.shared_from, ${sumsOf(columns, 'y')}

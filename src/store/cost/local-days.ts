@@ -33,9 +33,14 @@ import {
   isIn,
   summedBeforehand,
   summedDays,
+  oneByOne,
   summedUp,
   wholeLines,
+  civilLines,
+  wholeDays,
   type Columns,
+  type ListIn,
+  type Part,
   type Weeks,
 } from './local-day-lines.js';
 import { staleDays, summedIn, WAITING, weekOf } from './sums.js';
@@ -90,7 +95,8 @@ export async function daySource(
       ? { table: 'cost_day', params }
       : { table: `(${daysAndWeeks(columns, weeks, params)})`, params };
   const touched = touchedBy(moved);
-  const divided = stale === null ? NONE : await summedIn(db, organisation, asked.zone, touched, open);
+  const divided =
+    stale === null ? new Map<string, boolean>() : await summedIn(db, organisation, asked.zone, touched, open);
   const { whole } = moved;
   // Today changes all the time, and west of UTC its first hours are of yesterday: they are read, the other days not.
   const read = moved.hours.filter((hour) => !divided.has(utcDayOf(hour)) && !whole.has(utcDayOf(hour)));
@@ -99,24 +105,43 @@ export async function daySource(
   if (read.length === moved.hours.length) return { table: localDays(columns, source, untouched), params };
   const list = listIn(params);
   const computed = [...new Set(read.map(utcDayOf))];
-  const without = list([...computed, ...whole.keys()]);
-  const parts = partsOf(moved).map((days) => list(days));
-  const lines = [dividedLines(columns, parts, list(divided), without)];
-  lines.push(...(await wholeDays(db, organisation, columns, moved, list)));
-  if (read.length > 0) lines.push(computedLines(columns, source));
+  // Lines of one state answer each by itself as they do together.
+  const isAlone = (day: string): boolean => unit === null && !moved.mixed.has(day);
+  const parts = partsOf(moved, divided.keys(), asked);
+  const others = touched.filter((day) => !divided.has(day) && !computed.includes(day) && !whole.has(day));
+  const civil = [...divided].flatMap(([day, hasCivil]) => (hasCivil ? [day] : []));
+  const [alone = [], together = []] = [true, false].map((is) => {
+    const [ofParts, ofDays] = [
+      parts.filter(({ target }) => isAlone(target) === is),
+      others.filter((day) => isAlone(day) === is),
+    ];
+    return [
+      ...dividedLines(columns, ofParts, list),
+      ...wholeDays(columns, ofDays, list),
+      ...civilLines(columns, is === (unit === null) ? civil : [], list),
+    ];
+  });
+  const late = await movedDays(db, organisation, columns, moved, list);
+  const added = [...together, ...late, ...(read.length > 0 ? [computedLines(columns, source)] : [])];
+  const lines = [
+    ...(alone.length > 0 ? [oneByOne(alone)] : []),
+    ...(added.length > 0 ? [summedUp(columns, added.join(' union all '))] : []),
+    untouched,
+  ];
   const before = read.length > 0 ? computing(columns, { ...source, computed: list(computed) }) : '';
-  return { table: `(${before} ${summedUp(columns, lines.join(' union all '))} union all ${untouched})`, params };
+  return { table: `(${before} select * from (${lines.join(' union all ')}) day where ${HAVE_TYPES})`, params };
 }
 
-/** Adds a list to the parameters of a statement. @returns its name there */
-type ListIn = (values: Iterable<string>, type?: string) => string;
+/** Not each statement uses both, and the server asks of what type they are. */
+const HAVE_TYPES = `$6::text is not null and $7::date[] is not null`;
+
 const listIn =
   (params: unknown[]): ListIn =>
   (values, type = 'date') =>
     `$${params.push([...values])}::${type}[]`;
 
 /** The lines of days that move as a whole. */
-async function wholeDays(
+async function movedDays(
   db: Queryable,
   organisation: string,
   columns: Columns,
@@ -145,11 +170,11 @@ interface MovedLines extends Moved {
 async function withLines(
   db: Queryable,
   organisation: string,
-  { hours, locals }: Moved,
+  { hours, locals, mixed }: Moved,
   days: ReadonlySet<string>,
 ): Promise<MovedLines> {
   const doubtful = [...new Set(hours.map(utcDayOf))].filter((day) => days.has(day));
-  if (doubtful.length === 0) return { hours, locals, whole: new Map() };
+  if (doubtful.length === 0) return { hours, locals, mixed, whole: new Map() };
   const rows = await db.query<{ hour: string }>(
     `select to_char(h at time zone 'UTC', 'YYYY-MM-DD HH24:MI"Z"') as hour from unnest($2::timestamptz[]) as h
      where ${['usage_hour', 'cost_hour', 'unmetered_line'].map((table) => `exists (select 1 from ${table} l where l.organisation = $1 and l.hour = h)`).join(' or ')}`,
@@ -166,6 +191,7 @@ async function withLines(
   return {
     hours: kept.map((at) => hours[at] ?? ''),
     locals: kept.map((at) => locals[at] ?? ''),
+    mixed,
     whole: new Map(whole),
   };
 }
@@ -208,7 +234,7 @@ export async function allTeamsByDay(
     waits: waiting.length > 0,
     computed: list(touched.filter((day) => !moved.whole.has(day))),
   };
-  const whole = await wholeDays(db, organisation, columns, moved, list);
+  const whole = await movedDays(db, organisation, columns, moved, list);
   return { table: localDays(columns, source, otherDays(columns, source.days), whole), params, isAhead: source.waits };
 }
 
@@ -218,6 +244,8 @@ interface Moved {
   readonly hours: readonly string[];
   /** The local day of each. */
   readonly locals: readonly string[];
+  /** Local days of which some hours may count and others not. */
+  readonly mixed: ReadonlySet<string>;
 }
 
 const utcDayOf = (hour: string): string => hour.slice(0, 10);
@@ -228,13 +256,17 @@ const hoursOf = (days: readonly string[]): string[] =>
     Array.from({ length: 24 }, (_, hour) => `${day} ${String(hour).padStart(2, '0')}:00Z`),
   );
 
-/** UTC days, and the local day of hours of each that move. */
-function partsOf({ hours, locals }: Moved): [days: string[], locals: string[]] {
-  const pairs = new Map(hours.map((hour, at) => [`${utcDayOf(hour)} ${locals[at] ?? ''}`, at]));
-  return [
-    [...pairs.values()].map((at) => utcDayOf(hours[at] ?? '')),
-    [...pairs.values()].map((at) => locals[at] ?? ''),
-  ];
+/** The days that lie in the range, of those that summed days are divided into: each with the day it is counted on. */
+function partsOf({ hours, locals }: Moved, divided: Iterable<string>, { from, to }: DaysAsked): Part[] {
+  const moved = new Set(hours.map((hour, at) => `${utcDayOf(hour)} ${locals[at] ?? ''}`));
+  return [...divided].flatMap((day) =>
+    // No zone is a day ahead or behind.
+    [-1, 0, 1].flatMap((days) => {
+      const local = formatDay((parseDay(day) ?? 0) + days);
+      const target = moved.has(`${day} ${local}`) ? local : day;
+      return (from === null || target >= from) && (to === null || target < to) ? [{ day, local, target }] : [];
+    }),
+  );
 }
 
 /** Their UTC days and their local days. */
@@ -266,7 +298,7 @@ async function movedHours(
   stale: ReadonlySet<string> | null,
 ): Promise<Moved> {
   const span = asked.zone === 'UTC' ? null : await spanOf(db, organisation, asked);
-  if (span === null) return { hours: [], locals: [] };
+  if (span === null) return { hours: [], locals: [], mixed: NONE };
   // Of a range of many years only the days that are known: one record may lie decades away from all others.
   const isLong = span.last - span.first > LONG_DAYS;
   const splits = unit !== 'day' && (basis === 'actual' || basis === 'accrued');
@@ -276,16 +308,17 @@ async function movedHours(
   const matters = [
     unit === 'day' ? 'true' : `(${isIn('local')}) <> (${isIn('day')})`,
     ...(unit === 'month' ? [`date_trunc('month', local) <> date_trunc('month', day)`] : []),
-    ...(splits ? ['local in (select day from split)', 'day in (select day from split)'] : []),
+    ...(splits ? ['local in (select day from split where is_local)', 'day in (select day from split)'] : []),
   ];
-  const [row] = await db.query<{ hours: string[] | null; locals: string[] | null }>(
+  const [row] = await db.query<{ hours: string[] | null; locals: string[] | null; mixed: string[] | null }>(
     `with ${isLong ? HOURS_OF_KNOWN_DAYS : ALL_HOURS}, hour as (
        select h, (h at time zone $4)::date as local, (h at time zone 'UTC')::date as day from hours
      )${splits ? `, split as materialized (${[ENDS, ...ofBills].join(' union ')})` : ''}, moved as (
        select h, local, day from hour where local <> day and (${isIn('local')} or ${isIn('day')}) and (${matters.join(' or ')})
      )
      select array_agg(to_char(h at time zone 'UTC', 'YYYY-MM-DD HH24:MI"Z"') order by h) as hours,
-       array_agg(local::text order by h) as locals
+       array_agg(local::text order by h) as locals,
+       ${splits ? `(select array_agg(distinct day::text) from split where is_local)` : 'null::text[]'} as mixed
      from moved where $1::text is not null`,
     [
       organisation,
@@ -298,7 +331,7 @@ async function movedHours(
       ...(splits && basis === 'actual' && stale !== null ? [[...stale]] : []),
     ],
   );
-  return { hours: row?.hours ?? [], locals: row?.locals ?? [] };
+  return { hours: row?.hours ?? [], locals: row?.locals ?? [], mixed: new Set(row?.mixed ?? []) };
 }
 
 /** Up to this length the ends of the range are used as they are; beyond it they are limited to the known days. */
@@ -352,46 +385,61 @@ async function wholeWeeks(
 }
 
 /**
- * UTC and local dates on which some hours may count in `actual` and others not: the period of a final bill begins or
- * ends there, or the payer of a meter changes. A line of a day counts if any of its hours does, so these dates need
- * exact local days. On all other dates the hours count all or none, so a part of a day gives the same answer as the day.
+ * UTC days and local days (`is_local`) of which some hours may count in `actual` and others not: within them the period
+ * of a final bill begins or ends, or the payer of a meter changes. A line of a day counts if any of its hours does, so
+ * these days need exact hours: those of such a UTC day go to their local days, and a local day has its own hours alone.
+ * On all others the hours count all or none, so a part of a day gives the same answer as the day. A change within an
+ * hour is one before it and one after it.
  */
 const ENDS = `
-  select day from (
+  select day, is_local from (
     select unnest(array[c.since, c.until]) as t from bill_claim c where c.organisation = $1
     union select unnest(array[v.period_start, v.period_end]) from delivery v where v.organisation = $1 and v.scope is not null and v.closed
     union select unnest(array[lower(r), upper(r)]) from delivery v, unnest(v.reach) r
       where v.organisation = $1 and v.scope is not null and v.closed
-  ) change, unnest(array[(t at time zone 'UTC')::date, ((t - interval '1 microsecond') at time zone 'UTC')::date,
-    (t at time zone $4)::date, ((t - interval '1 microsecond') at time zone $4)::date]) as day
-  where isfinite(t)`;
+  ) change, unnest(array[date_trunc('hour', t, 'UTC'), date_trunc('hour', t + interval '1 hour' - interval '1 microsecond', 'UTC')]) as h,
+    unnest(
+      array[(h at time zone 'UTC')::date, (h at time zone $4)::date],
+      array[((h - interval '1 hour') at time zone 'UTC')::date, ((h - interval '1 hour') at time zone $4)::date],
+      array[false, true]) as d(day, before, is_local)
+  where isfinite(t) and day = before`;
 
 /** The days that bills tell of which are not final, and have lines of hours. */
-const OF_OPEN_BILLS = `
+const OPEN_BILLS_DAYS = `
   select d::date as day from delivery v, generate_series(
     greatest((least(v.period_start, lower(v.reach)) at time zone 'UTC')::date - 1, $5::date)::timestamp,
     least((greatest(v.period_end, upper(v.reach)) at time zone 'UTC')::date + 1, $6::date)::timestamp, interval '1 day') d
   where v.organisation = $1 and v.scope is not null and not v.closed
     and exists (select 1 from dimension i where i.organisation = $1 and i.kind = 'billed' and not i.civil)`;
 
+/** All of them. */
+const OF_OPEN_BILLS = `select o.day, is_local from (${OPEN_BILLS_DAYS}) o, unnest(array[false, true]) as is_local`;
+
 /**
  * Of those the days that matter: GPU time that does not count yet stands beside hours that do, on a day or the day
  * after. What is not known of a day (its sums are `stale`, or of the version before) may matter.
  */
 const mixedDays = (stale: string): string => `
-  select both_days.day from (
-    with open as materialized (select distinct o.day from (${OF_OPEN_BILLS}) o), state as materialized (
+  select both_days.day, both_days.is_local from (
+    with open as materialized (select distinct o.day from (${OPEN_BILLS_DAYS}) o), state as materialized (
       select s.day, s.dimension, bool_or(coalesce(s.has_counted, true)) as counted, bool_or(coalesce(s.has_open, true)) as open
       from spend_day s join dimension i on i.organisation = $1 and i.id = s.dimension and i.kind = 'billed' and not i.civil
       where s.organisation = $1 and s.day in (select open.day from open) and s.day <> all(${stale})
       group by 1, 2
+    ), unknown as materialized (
+      select o.day from open o where o.day = any(${stale}) and exists (
+        select 1 from cost_day x join dimension i on i.organisation = $1 and i.id = x.dimension and i.kind = 'billed'
+          and not i.civil where x.organisation = $1 and x.day = o.day)
+    ), pair as materialized (
+      select a.day as one, b.day as other from state a join state b on b.dimension = a.dimension
+        and b.day in (a.day - 1, a.day, a.day + 1) where a.counted and b.open
+      union select u.day, u.day from unknown u
     )
-    select unnest(array[a.day, b.day]) as day from state a join state b on b.dimension = a.dimension
-      and b.day in (a.day - 1, a.day, a.day + 1) where a.counted and b.open
+    select unnest(array[p.one, p.other]) as day, true as is_local from pair p
     union
-    select unnest(array[o.day - 1, o.day, o.day + 1]) from open o where o.day = any(${stale}) and exists (
-      select 1 from cost_day x join dimension i on i.organisation = $1 and i.id = x.dimension and i.kind = 'billed'
-        and not i.civil where x.organisation = $1 and x.day = o.day)
+    select unnest(array[p.one - 1, p.one + 1]), true from pair p where p.one = p.other
+    union
+    select p.one, false from pair p where p.one = p.other
   ) both_days`;
 
 /** Days of UTC of which an hour was priced and not summed yet, whatever the team. */

@@ -218,7 +218,8 @@ export class SpendSumStore {
 }
 
 /**
- * Those of some UTC days that are summed by the days of a zone; a day without any costs is.
+ * Those of some UTC days that are summed by the days of a zone, each with whether it has lines of civil dates, which
+ * are not divided; a day without any costs is summed.
  * @param open days that have changed since
  */
 export async function summedIn(
@@ -227,15 +228,18 @@ export async function summedIn(
   zone: string,
   days: readonly string[],
   open: ReadonlySet<string>,
-): Promise<ReadonlySet<string>> {
-  const rows = await db.query<{ day: string }>(
-    `select asked.day::text as day from unnest($3::date[]) as asked(day)
+): Promise<ReadonlyMap<string, boolean>> {
+  const rows = await db.query<{ day: string; civil: boolean }>(
+    `select asked.day::text as day, exists (select 1 from spend_day s where s.organisation = $1 and s.day = asked.day
+         and (s.shared_from <> '' or s.dimension in (
+           select i.id from dimension i where i.organisation = $1 and i.civil))) as civil
+     from unnest($3::date[]) as asked(day)
      where exists (select 1 from spend_zone z where z.organisation = $1 and z.day = asked.day and z.zone = $2
          and z.parts = ${partsBy('asked.day', '$2::text')})
        or not exists (select 1 from cost_day c where c.organisation = $1 and c.day = asked.day)`,
     [organisation, zone, days],
   );
-  return new Set(rows.flatMap(({ day }) => (open.has(day) ? [] : [day])));
+  return new Map(rows.flatMap(({ day, civil }) => (open.has(day) ? [] : [[day, civil] as const])));
 }
 
 /** UTC days whose sums are not to be read; null: none are. */
