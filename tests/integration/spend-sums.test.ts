@@ -111,7 +111,7 @@ async function withoutSums<T>({ db }: TestBursar, answer: () => Promise<T>): Pro
 
 /** Of the days of all teams but one. */
 async function daysOfOthers({ stores }: TestBursar, zone: string): Promise<string[]> {
-  const days = await stores.spend.days('default', {
+  const { sums: days } = await stores.spend.days('default', {
     ...parseSpendQuery({ ...RANGE, zone, groupBy: 'team' }),
     key: 'team',
     since: RANGE.from,
@@ -462,7 +462,7 @@ describe('a week of days that are not alike', async () => {
               groups,
               named: new Map([[dimension?.id ?? '', { sku: 'a' } as Dimension]]),
             })
-          )
+          ).sums
             .map(({ day, name, currency, cost }) =>
               [day, name?.value ?? '', currency, cost === null ? 'unknown' : Number(textOf(cost))].join(' '),
             )

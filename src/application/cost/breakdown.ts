@@ -8,6 +8,7 @@
 import type { AnomalyNews } from '../../core/alert/alert.js';
 import type { Basis, GroupKey, SpendQuery } from '../../core/cost/spend-query.js';
 import { GROUP_KEYS } from '../../core/cost/spend-query.js';
+import { addDecimal, formatDecimal, ZERO, type Decimal } from '../../core/decimal.js';
 import { invalid } from '../../core/errors.js';
 import {
   breakdownOf,
@@ -171,26 +172,46 @@ async function sumsOfSpans(
   span: DaySpan,
   before: DaySpan | null,
 ): Promise<SpanSums> {
-  const { groupBy } = question;
+  const { groupBy, currency } = question;
   const fx = await stores.prices.fx(stores.db, organisation);
   return inSnapshots(stores.db, 3, async (readers) => {
+    // Where amounts may have to be converted, each group's days are read; otherwise days say what is set aside too.
+    const isAsIs = currency === null;
     const groupsOf: GroupsOf = (reader, part, keys) =>
-      stores.spend.groups(organisation, { ...question, ...part, groupBy: keys }, fx, readers[reader]);
+      stores.spend.groups(organisation, { ...question, ...part, groupBy: keys }, fx, readers[reader], !isAsIs);
     const days = { ...question, from: before?.from ?? span.from, to: span.to };
     const [now, old, totals] = await Promise.all([
       groupsOf(0, span, groupBy),
       before === null ? null : groupsOf(1, before, groupBy),
-      // Where amounts may have to be converted, each group's are read.
-      key === 'team' && question.currency === null ? stores.spend.dayTotals(organisation, days, readers[2]) : null,
+      key === 'team' && isAsIs ? stores.spend.dayTotals(organisation, days, readers[2]) : null,
     ]);
     if (now.isConverted || old?.isConverted === true)
       return { now, old, daily: await convertedDays(groupsOf, key, span, before) };
     const groups = largestOf(namedSums(now, 0), MOST_SERIES);
     const asked = { ...days, key, since: span.from, groups, named: now.named };
-    const sums = (await stores.spend.days(organisation, asked, readers[0], totals)).map(withFigure);
-    const isNow = ({ day }: DaySum): boolean => day >= span.from;
-    return { now, old, daily: { groups, now: sums.filter(isNow), before: sums.filter((sum) => !isNow(sum)) } };
+    const daily = await stores.spend.days(organisation, asked, readers[0], totals);
+    const [ofNow, ofBefore] = [true, false].map((is) => {
+      const isOf = ({ day }: { readonly day: string }): boolean => day >= span.from === is;
+      return { sums: daily.sums.filter(isOf).map(withFigure), setAside: addedUp(daily.setAside.filter(isOf)) };
+    });
+    const withAside = (part: SpendGroups, setAside: Lacking['setAside'] = []): SpendGroups =>
+      isAsIs ? { ...part, lacking: { ...part.lacking, setAside } } : part;
+    return {
+      now: withAside(now, ofNow?.setAside),
+      old: old === null ? null : withAside(old, ofBefore?.setAside),
+      daily: { groups, now: ofNow?.sums ?? [], before: ofBefore?.sums ?? [] },
+    };
   });
+}
+
+/** By currency, but what comes to nothing. */
+function addedUp(amounts: Lacking['setAside']): Lacking['setAside'] {
+  const sums = new Map<string, Decimal>();
+  for (const { currency, cost } of amounts) sums.set(currency, addDecimal(sums.get(currency) ?? ZERO, valueOf(cost)));
+  return [...sums]
+    .filter(([, sum]) => sum.unscaled !== 0n)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([currency, sum]) => ({ currency, cost: formatDecimal(sum) }));
 }
 
 /** @param reader which of those that read side by side */

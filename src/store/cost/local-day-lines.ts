@@ -117,15 +117,21 @@ export interface Part {
 /** Adds a list to the parameters of a statement. @returns its name there */
 export type ListIn = (values: Iterable<string>, type?: string) => string;
 
-/** Days that are summed by the parts that the zone `$6` divides them into. */
+/**
+ * Days that are summed by the parts that the zone `$6` divides them into. Parts are looked up by hash (what `is true` is
+ * no join): a planner without statistics compares each row with each part.
+ */
 export function dividedLines(columns: Columns, parts: readonly Part[], list: ListIn): string[] {
   if (parts.length === 0) return [];
-  const lists = (['day', 'local', 'target'] as const).map((key) => list(parts.map((part) => part[key])));
+  const pairs = (some: readonly Part[]): string =>
+    `((p.day, p.local) in (select * from unnest(${list(some.map(({ day }) => day))}, ${list(some.map(({ local }) => local))}))) is true`;
+  const moved = parts.filter(({ day, target }) => target !== day);
+  const target = moved.length === 0 ? 'p.day' : `case when ${pairs(moved)} then p.local else p.day end`;
   return [
     `
-  select p.team, w.target as day, p.dimension, p.currency, '' as shared_from, ${valuesOf(columns, 'p')}
-  from spend_local p join unnest(${lists.join(', ')}) as w(day, local, target) on w.day = p.day and w.local = p.local
-  where ${askedOf('p')} and p.zone = $6 and p.day = any(${lists[0] ?? ''})`,
+  select p.team, ${target} as day, p.dimension, p.currency, '' as shared_from, ${valuesOf(columns, 'p')}
+  from spend_local p
+  where ${askedOf('p')} and p.zone = $6 and p.day = any(${list(new Set(parts.map(({ day }) => day)))}) and ${pairs(parts)}`,
   ];
 }
 

@@ -7,8 +7,8 @@ import type { Basis, GroupKey } from '../../core/cost/spend-query.js';
 import type { Dimension } from '../../core/cost/rollup.js';
 import { formatDay, parseDay } from '../../core/time.js';
 import type { Queryable } from '../database.js';
-import { allTeamsByDay, daySource, type DaySource } from './local-days.js';
-import { ASKED, isOfDimension, LINES, valueOf, type Figure, type SumsQuery } from './spend-sums.js';
+import { allTeamsByDay, daySource } from './local-days.js';
+import { ASKED, isOfDimension, LINES, SET_ASIDE, valueOf, type Figure, type SumsQuery } from './spend-sums.js';
 
 /** Groups that are distinguished by their name and currency. */
 export interface NamedGroups {
@@ -29,6 +29,12 @@ export interface DayGroup {
   readonly cost: Figure | null;
 }
 
+/** The sums of each day, and what bills that are not final state of usage that meters stand for (setAsideSums). */
+export interface Daily<One> {
+  readonly sums: readonly One[];
+  readonly setAside: readonly { readonly day: string; readonly currency: string; readonly cost: string }[];
+}
+
 type TotalsQuery = Omit<SumsQuery, 'groupBy' | 'notIn'>;
 type DaysQuery = TotalsQuery & NamedGroups;
 
@@ -37,17 +43,45 @@ export async function daySums(
   db: Queryable,
   organisation: string,
   query: DaysQuery,
-  totals: readonly DaySum[] | null,
-): Promise<DayGroup[]> {
-  return query.key === 'team'
-    ? daySumsOfTeams(db, organisation, query, totals ?? (await dayTotals(db, organisation, query)))
-    : daySumsByName(db, organisation, query);
+  totals: Daily<DaySum> | null,
+): Promise<Daily<DayGroup>> {
+  if (query.key !== 'team') return daySumsByName(db, organisation, query);
+  const { sums, setAside } = totals ?? (await dayTotals(db, organisation, query));
+  return { sums: await daySumsOfTeams(db, organisation, query, sums), setAside };
 }
 
 /** The sums of each day of all teams that are asked for. */
-export async function dayTotals(db: Queryable, organisation: string, query: TotalsQuery): Promise<DaySum[]> {
+export async function dayTotals(db: Queryable, organisation: string, query: TotalsQuery): Promise<Daily<DaySum>> {
   const beforehand = await allTeamsByDay(db, organisation, query, query.basis);
-  return beforehand === null ? sumsOfLines(db, organisation, query) : sumsBeforehand(db, query.basis, beforehand);
+  const { table, params } = beforehand ?? (await daySource(db, organisation, query, query.basis, 'day'));
+  const rows = await db.query<WithAside<DaySum>>(
+    `select c.day::text as day, c.currency, ${sumsOf(query.basis)}
+     from ${table} c where ${ASKED} and ${linesOf(query.basis)} group by c.day, c.currency`,
+    params,
+  );
+  const daily = dailyOf(rows);
+  return beforehand === null
+    ? daily
+    : { ...daily, sums: daily.sums.map((sum) => ({ ...sum, lines: null, known: null })) };
+}
+
+type WithAside<Row> = Row & { readonly aside: string | null };
+
+/** The lines that a basis counts, and those of bills that are set aside. */
+const linesOf = (basis: Basis): string =>
+  basis === 'actual' ? `(${LINES.actual} or c.billed is not null)` : LINES[basis];
+
+const sumsOf = (basis: Basis): string => `sum(c.${basis})::text as cost,
+       count(*) filter (where ${LINES[basis]})::int as lines, count(c.${basis})::int as known,
+       ${basis === 'actual' ? SET_ASIDE : 'null'} as aside`;
+
+function dailyOf<Row extends { day: string; currency: string; lines: number | null }>(
+  rows: readonly (Row & { readonly aside: string | null })[],
+): Daily<Row> {
+  return {
+    sums: rows.filter(({ lines }) => lines !== 0),
+    setAside: rows.flatMap(({ day, currency, aside }) => (aside === null ? [] : [{ day, currency, cost: aside }])),
+  };
 }
 
 export interface DaySum {
@@ -115,13 +149,6 @@ async function sumsOfLines(
   );
 }
 
-const sumsBeforehand = (db: Queryable, basis: Basis, { table, params }: DaySource): Promise<DaySum[]> =>
-  db.query<DaySum>(
-    `select c.day::text as day, c.currency, sum(c.${basis})::text as cost, null as lines, null as known
-     from ${table} c where ${ASKED} and ${LINES[basis]} group by c.day, c.currency`,
-    params,
-  );
-
 /** A day's sum without those of the named teams. */
 function leftOf(sum: DaySum, named: readonly DaySum[]): Omit<DaySum, 'cost'> & { readonly cost: Decimal } {
   const taken = named.filter(({ day, currency }) => day === sum.day && currency === sum.currency);
@@ -136,7 +163,7 @@ function leftOf(sum: DaySum, named: readonly DaySum[]): Omit<DaySum, 'cost'> & {
 
 const isNothing = (amount: Decimal): boolean => amount.unscaled === 0n;
 
-async function daySumsByName(db: Queryable, organisation: string, query: DaysQuery): Promise<DayGroup[]> {
+async function daySumsByName(db: Queryable, organisation: string, query: DaysQuery): Promise<Daily<DayGroup>> {
   const { key, groups, basis } = query;
   const { table, params } =
     (await allTeamsByDay(db, organisation, query, basis)) ?? (await daySource(db, organisation, query, basis, 'day'));
@@ -147,16 +174,25 @@ async function daySumsByName(db: Queryable, organisation: string, query: DaysQue
     `$${params.push(values.map(({ currency }) => currency))}::text[]`,
     `$${params.push(values.map(({ at }) => at))}::int[]`,
   ];
-  const rows = await db.query<{ day: string; at: number | null; currency: string; cost: string | null }>(
-    `select c.day::text as day, g.at, c.currency, sum(c.${basis})::text as cost
+  const rows = await db.query<WithAside<{ at: number | null } & DaySum>>(
+    `select c.day::text as day, g.at, c.currency, ${sumsOf(basis)}
      from ${table} c
      left join unnest(${lists.join(', ')}) as g(value, currency, at)
        on g.value = ${column} and g.currency = c.currency and c.day >= $${params.push(query.since)}::date
-     where ${ASKED} and ${LINES[basis]}
+     where ${ASKED} and ${linesOf(basis)}
      group by c.day, g.at, c.currency`,
     params,
   );
-  return rows.map(({ at, ...row }) => ({ ...row, name: at === null ? null : { value: groups[at]?.name ?? null } }));
+  const { sums, setAside } = dailyOf(rows);
+  return {
+    sums: sums.map(({ at, day, currency, cost }) => ({
+      day,
+      currency,
+      cost,
+      name: at === null ? null : { value: groups[at]?.name ?? null },
+    })),
+    setAside,
+  };
 }
 
 function columnOf(key: GroupKey): readonly [column: string, type: string] {

@@ -14,7 +14,7 @@ import { PART_MS_PER_GPU_HOUR } from '../../core/usage.js';
 import { inSnapshot, type Queryable } from '../database.js';
 import type { Dimension } from '../../core/cost/rollup.js';
 import type { Dimensions } from '../usage/dimensions.js';
-import { daySums, dayTotals, type DayGroup, type DaySum, type NamedGroups } from './spend-days.js';
+import { daySums, dayTotals, type Daily, type DayGroup, type DaySum, type NamedGroups } from './spend-days.js';
 import { dimensionsOf } from './spend-filters.js';
 import {
   readSums,
@@ -132,12 +132,27 @@ export class SpendStore {
     return answer(basis, rows, totals, unpriced, currency, lacking);
   }
 
-  /** The groups of a question as exact figures, with what is in none of them: all as of one moment. */
-  groups(organisation: string, question: SpendQuery, fx: FxTable, db: Queryable = this.db): Promise<SpendGroups> {
-    return inSnapshot(db, (snapshot) => this.groupsIn(snapshot, organisation, question, fx));
+  /**
+   * The groups of a question as exact figures, with what is in none of them: all as of one moment.
+   * @param asksAside whether what is set aside is read: days say it too
+   */
+  groups(
+    organisation: string,
+    question: SpendQuery,
+    fx: FxTable,
+    db: Queryable = this.db,
+    asksAside = true,
+  ): Promise<SpendGroups> {
+    return inSnapshot(db, (snapshot) => this.groupsIn(snapshot, organisation, question, fx, asksAside));
   }
 
-  private async groupsIn(db: Queryable, organisation: string, question: SpendQuery, fx: FxTable): Promise<SpendGroups> {
+  private async groupsIn(
+    db: Queryable,
+    organisation: string,
+    question: SpendQuery,
+    fx: FxTable,
+    asksAside: boolean,
+  ): Promise<SpendGroups> {
     const { currency: wanted, basis } = question;
     const query = await withDimensions(db, organisation, question);
     const byDay = wanted !== null && query.groupBy.includes('day');
@@ -148,7 +163,7 @@ export class SpendStore {
         .map(([currency, { cost, lines }]) => ({ currency, cost: textOf(cost), lines }))
         .sort(byCurrency),
       unbilled: BILLS.has(basis) ? await unbilledSums(db, organisation, query) : [],
-      setAside: basis === 'actual' ? await setAsideSums(db, organisation, query) : [],
+      setAside: basis === 'actual' && asksAside ? await setAsideSums(db, organisation, query) : [],
       unpriced: read.hasUnpricedOthers && !BILLS.has(basis) ? await unpricedUsage(db, organisation, query) : [],
     };
     if (wanted === null) {
@@ -202,15 +217,15 @@ export class SpendStore {
     organisation: string,
     question: DaysQuestion,
     db: Queryable = this.db,
-    totals: readonly DaySum[] | null = null,
-  ): Promise<DayGroup[]> {
+    totals: Daily<DaySum> | null = null,
+  ): Promise<Daily<DayGroup>> {
     return inSnapshot(db, async (snapshot) =>
       daySums(snapshot, organisation, await withDimensions(snapshot, organisation, question), totals),
     );
   }
 
   /** What `days` of teams begins with: nobody has to know the groups for it. */
-  dayTotals(organisation: string, question: TotalsQuestion, db: Queryable = this.db): Promise<DaySum[]> {
+  dayTotals(organisation: string, question: TotalsQuestion, db: Queryable = this.db): Promise<Daily<DaySum>> {
     return inSnapshot(db, async (snapshot) =>
       dayTotals(snapshot, organisation, await withDimensions(snapshot, organisation, question)),
     );
