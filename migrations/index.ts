@@ -70,6 +70,7 @@ import { DividedByRules1764000000091 } from './0091-divided-by-rules.js';
 import { ZonesAsked1764000000092 } from './0092-zones-asked.js';
 import { LinesOfAllTeams1764000000093 } from './0093-lines-of-all-teams.js';
 import { BillsByDay1764000000094 } from './0094-bills-by-day.js';
+import { TotalsByHour1764000000095 } from './0095-totals-by-hour.js';
 
 export const migrations = [
   Foundation1764000000001,
@@ -143,4 +144,5 @@ export const migrations = [
   ZonesAsked1764000000092,
   LinesOfAllTeams1764000000093,
   BillsByDay1764000000094,
+  TotalsByHour1764000000095,
 ];

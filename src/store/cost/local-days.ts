@@ -43,7 +43,7 @@ import {
   type Part,
   type Weeks,
 } from './local-day-lines.js';
-import { staleDays, summedIn, WAITING, weekOf } from './sums.js';
+import { daysWithTotals, staleDays, summedIn, WAITING, weekOf } from './sums.js';
 
 /** A question about sums per day. */
 export interface DaysAsked {
@@ -66,6 +66,14 @@ export interface DaySource {
   readonly isAhead?: boolean;
 }
 
+const paramsOf = (organisation: string, { from, to, teams, dimensions = null }: DaysAsked): unknown[] => [
+  organisation,
+  from,
+  to,
+  teams,
+  dimensions,
+];
+
 /** The finest unit of the answer: each day, each month; null: only the sum over the range. */
 export type DayUnit = 'day' | 'month' | null;
 
@@ -81,7 +89,7 @@ export async function daySource(
   unit: DayUnit,
 ): Promise<DaySource> {
   const columns = OF_BASIS[basis];
-  const params: unknown[] = [organisation, asked.from, asked.to, asked.teams, asked.dimensions ?? null];
+  const params = paramsOf(organisation, asked);
   const readsWeeks = asked.teams === null && unit !== 'day';
   const stale = readsWeeks || asked.zone !== 'UTC' ? await staleDays(db, organisation) : null;
   const all = await movedHours(db, organisation, asked, basis, unit, stale);
@@ -196,32 +204,66 @@ async function withLines(
   };
 }
 
+/** Days whose totals are there, and a source of all others. */
+export interface Totals {
+  readonly days: readonly string[];
+  readonly others: DaySource;
+}
+
+/** The same where nobody asks for dimensions: of most days their totals by hour. Null: of none. */
+export async function totalsByDay(
+  db: Queryable,
+  organisation: string,
+  asked: DaysAsked,
+  basis: Basis,
+): Promise<Totals | null> {
+  if (asked.teams !== null || (asked.dimensions ?? null) !== null || basis === 'accrued') return null;
+  const stale = await staleDays(db, organisation);
+  const span = await spanOf(db, organisation, asked);
+  if (stale === null || span === null || span.last - span.first > LONG_DAYS) return null;
+  const [first, last] = [formatDay(span.first - 1), formatDay(span.last + 1)];
+  const known = await daysWithTotals(db, organisation, first, last);
+  const open = new Set([...stale, ...(asked.zone === 'UTC' ? [] : await waitingDays(db, organisation))]);
+  const days = known.flatMap(({ day, totals }) => (totals && !open.has(day) ? [day] : []));
+  const without = known.flatMap(({ day, totals }) => (totals ? [] : [day]));
+  const rest = new Set([...[...open].filter((day) => day >= first && day <= last), ...without]);
+  if (rest.size === 0)
+    return { days, others: { table: '(select * from cost_day where false)', params: paramsOf(organisation, asked) } };
+  const others = await allTeamsByDay(db, organisation, asked, basis, rest);
+  return others === null ? null : { days, others };
+}
+
 /**
  * Sums of all teams together, day by day: a team is '' where they were summed beforehand. Null: teams are asked for by
  * name, or nothing is summed beforehand. On `accrued` a sum of lines with and without a billed amount would hide those
  * without.
+ *
+ * @param only what is on these UTC days; null: on all
  */
 export async function allTeamsByDay(
   db: Queryable,
   organisation: string,
   asked: DaysAsked,
   basis: Basis,
+  only: ReadonlySet<string> | null = null,
 ): Promise<DaySource | null> {
   if (asked.teams !== null || basis === 'accrued') return null;
   const stale = await staleDays(db, organisation);
   if (stale === null) return null;
-  const all = await movedHours(db, organisation, asked, basis, 'day', stale);
+  const all = hoursWithin(only, await movedHours(db, organisation, asked, basis, 'day', stale));
   const waiting = all.hours.length === 0 ? [] : await waitingDays(db, organisation);
   const open = new Set([...stale, ...waiting]);
   const moved = await withLines(db, organisation, all, open);
   const columns = OF_BASIS[basis];
-  const params: unknown[] = [organisation, asked.from, asked.to, null, asked.dimensions ?? null];
-  if (moved.hours.length === 0)
-    return { table: `(${summedDays(columns, `$${params.push([...open])}::date[]`)})`, params };
-  const read = moved.hours.filter((hour) => !moved.whole.has(utcDayOf(hour)));
-  const touched = touchedBy(moved);
-  params.push(asked.zone, touched, read, [...open]);
+  const params = paramsOf(organisation, asked);
   const list = listIn(params);
+  if (moved.hours.length === 0) {
+    const days = summedDays(columns, list(open));
+    return { table: only === null ? `(${days})` : `(${daysOf(days, list(only))})`, params };
+  }
+  const read = moved.hours.filter((hour) => !moved.whole.has(utcDayOf(hour)));
+  const touched = only === null ? touchedBy(moved) : [...new Set(moved.hours.map(utcDayOf))];
+  params.push(asked.zone, touched, read, [...open]);
   const late = read.filter((hour) => open.has(utcDayOf(hour)));
   const others = hoursOf(late.map(utcDayOf)).filter((hour) => !late.includes(hour));
   const source = {
@@ -235,7 +277,17 @@ export async function allTeamsByDay(
     computed: list(touched.filter((day) => !moved.whole.has(day))),
   };
   const whole = await movedDays(db, organisation, columns, moved, list);
-  return { table: localDays(columns, source, otherDays(columns, source.days), whole), params, isAhead: source.waits };
+  const days = only === null ? source.days : `(${daysOf(source.days, list(only))})`;
+  return { table: localDays(columns, source, otherDays(columns, days), whole), params, isAhead: source.waits };
+}
+
+const daysOf = (days: string, only: string): string => `select * from (${days}) day where day.day = any(${only})`;
+
+/** The hours of some UTC days. */
+function hoursWithin(days: ReadonlySet<string> | null, { hours, locals, mixed }: Moved): Moved {
+  if (days === null) return { hours, locals, mixed };
+  const at = hours.flatMap((hour, place) => (days.has(utcDayOf(hour)) ? [place] : []));
+  return { hours: at.map((place) => hours[place] ?? ''), locals: at.map((place) => locals[place] ?? ''), mixed };
 }
 
 /** The hours whose local day is not their UTC day, if that matters for the question. */

@@ -7,7 +7,7 @@ import type { Basis, GroupKey } from '../../core/cost/spend-query.js';
 import type { Dimension } from '../../core/cost/rollup.js';
 import { formatDay, parseDay } from '../../core/time.js';
 import type { Queryable } from '../database.js';
-import { allTeamsByDay, daySource } from './local-days.js';
+import { allTeamsByDay, daySource, totalsByDay } from './local-days.js';
 import { ASKED, isOfDimension, LINES, SET_ASIDE, valueOf, type Figure, type SumsQuery } from './spend-sums.js';
 
 /** Groups that are distinguished by their name and currency. */
@@ -52,11 +52,17 @@ export async function daySums(
 
 /** The sums of each day of all teams that are asked for. */
 export async function dayTotals(db: Queryable, organisation: string, query: TotalsQuery): Promise<Daily<DaySum>> {
-  const beforehand = await allTeamsByDay(db, organisation, query, query.basis);
-  const { table, params } = beforehand ?? (await daySource(db, organisation, query, query.basis, 'day'));
+  const { basis } = query;
+  const totals = await totalsByDay(db, organisation, query, basis);
+  const beforehand = totals?.others ?? (await allTeamsByDay(db, organisation, query, basis));
+  const { table, params } = beforehand ?? (await daySource(db, organisation, query, basis, 'day'));
+  const ofLines = `select c.day, c.currency, ${sumsOf(basis)}
+     from ${table} c where ${ASKED} and ${linesOf(basis)} group by c.day, c.currency`;
   const rows = await db.query<WithAside<DaySum>>(
-    `select c.day::text as day, c.currency, ${sumsOf(query.basis)}
-     from ${table} c where ${ASKED} and ${linesOf(query.basis)} group by c.day, c.currency`,
+    `select day::text as day, currency, sum(cost)::text as cost, sum(lines)::int as lines, sum(known)::int as known,
+       sum(aside)::text as aside
+     from (${ofLines}${totals === null ? '' : ` union all ${totalsOf(basis, query.zone, totals.days, params)}`}) line
+     where ($2::date is null or day >= $2::date) and ($3::date is null or day < $3::date) group by 1, 2`,
     params,
   );
   const daily = dailyOf(rows);
@@ -65,15 +71,27 @@ export async function dayTotals(db: Queryable, organisation: string, query: Tota
     : { ...daily, sums: daily.sums.map((sum) => ({ ...sum, lines: null, known: null })) };
 }
 
+/** Nobody counts lines there, but whether any is. */
+function totalsOf(basis: Basis, zone: string, days: readonly string[], params: unknown[]): string {
+  const isActual = basis === 'actual';
+  const day =
+    zone === 'UTC'
+      ? 't.day'
+      : `case when t.part = 'hour' then (t.hour at time zone $${params.push(zone)}::text)::date else t.day end`;
+  return `select ${day}, t.currency, t.${basis}, ${isActual ? 't.counts' : 't.is_billed'}::int, 0, ${isActual ? 't.set_aside' : 'null'}
+     from spend_total t where t.organisation = $1 and t.day = any($${params.push(days)}::date[])
+       and t.part ${zone === 'UTC' ? `= 'day'` : `in ('dates', 'hour')`}`;
+}
+
 type WithAside<Row> = Row & { readonly aside: string | null };
 
 /** The lines that a basis counts, and those of bills that are set aside. */
 const linesOf = (basis: Basis): string =>
   basis === 'actual' ? `(${LINES.actual} or c.billed is not null)` : LINES[basis];
 
-const sumsOf = (basis: Basis): string => `sum(c.${basis})::text as cost,
+const sumsOf = (basis: Basis): string => `sum(c.${basis}) as cost,
        count(*) filter (where ${LINES[basis]})::int as lines, count(c.${basis})::int as known,
-       ${basis === 'actual' ? SET_ASIDE : 'null'} as aside`;
+       ${basis === 'actual' ? SET_ASIDE : 'null::numeric'} as aside`;
 
 function dailyOf<Row extends { day: string; currency: string; lines: number | null }>(
   rows: readonly (Row & { readonly aside: string | null })[],
@@ -175,12 +193,13 @@ async function daySumsByName(db: Queryable, organisation: string, query: DaysQue
     `$${params.push(values.map(({ at }) => at))}::int[]`,
   ];
   const rows = await db.query<WithAside<{ at: number | null } & DaySum>>(
-    `select c.day::text as day, g.at, c.currency, ${sumsOf(basis)}
+    `select day::text as day, at, currency, cost::text as cost, lines, known, aside::text as aside from (
+     select c.day, g.at, c.currency, ${sumsOf(basis)}
      from ${table} c
      left join unnest(${lists.join(', ')}) as g(value, currency, at)
        on g.value = ${column} and g.currency = c.currency and c.day >= $${params.push(query.since)}::date
      where ${ASKED} and ${linesOf(basis)}
-     group by c.day, g.at, c.currency`,
+     group by c.day, g.at, c.currency) line`,
     params,
   );
   const { sums, setAside } = dailyOf(rows);

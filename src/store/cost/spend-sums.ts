@@ -40,7 +40,7 @@ export interface SumsQuery extends DaysAsked {
 
 /** What a line states of it (setAsideSums). */
 export const SET_ASIDE = `sum(c.billed - coalesce(c.actual, 0)) filter (where c.billed is not null
-         and c.dimension in (select i.id from dimension i where i.organisation = $1 and i.kind = 'billed'))::text`;
+         and c.dimension in (select i.id from dimension i where i.organisation = $1 and i.kind = 'billed'))`;
 
 /** Lines that are asked about, of days `c`. */
 export const ASKED = `c.organisation = $1 and ($2::date is null or c.day >= $2::date) and ($3::date is null or c.day < $3::date)

@@ -1,6 +1,6 @@
 /**
  * Sums of the days of `cost_day` that questions about all teams read: of each team by week (`spend_week`), of all teams
- * together by day and by hour (`spend_day`, `spend_hour`), and of each team by the parts of a UTC day that lie on one
+ * together by day and by hour (`spend_day`, `spend_hour`), also of all dimensions (`spend_total`), and of each team by the parts of a UTC day that lie on one
  * day of a zone, in the zones of teams and of those who ask (`spend_local`; `spend_zone` names them). With a thousand
  * teams a month is sixty thousand rows of `cost_day`, and some hundred of all teams together.
  *
@@ -50,8 +50,8 @@ const ALIKE = [
 
 const REPLACE = [
   `delete from spend_day where organisation = $1 and day = any($2::date[])`,
-  `insert into spend_day (organisation, day, dimension, currency, shared_from, ${NAMES})
-   select $1, l.day, l.dimension, l.currency, l.shared_from, ${SUMS}
+  `insert into spend_day (organisation, day, dimension, currency, shared_from, has_totals, ${NAMES})
+   select $1, l.day, l.dimension, l.currency, l.shared_from, true, ${SUMS}
    from cost_day l where ${OF_TEAMS} and l.day = any($2::date[]) group by 2, 3, 4, 5`,
 ];
 
@@ -73,12 +73,27 @@ export const WAITING = `
 export const CURRENCY = `coalesce(l.currency,
   (select t.currency from team t where t.organisation = $1 and t.id = l.team), 'USD')`;
 
+/** Whether a line counts on a basis, and what it states of usage that a meter stands for (spend-sums.ts). */
+const TOTALS = `sum(l.actual), sum(l.billed), sum(l.effective), sum(l.list),
+    sum(l.billed - coalesce(l.actual, 0)) filter (where l.dimension in (
+      select i.id from dimension i where i.organisation = $1 and i.kind = 'billed')),
+    bool_or(l.actual is not null or l.unpriced_lines > l.stated_lines), bool_or(l.billed is not null)`;
+const INTO_TOTALS = `insert into spend_total
+    (organisation, day, part, hour, currency, actual, billed, effective, list, set_aside, counts, is_billed)`;
+
 /** Lines of civil dates keep their dates in every zone, and have no hours. */
 const REPLACE_HOURS = [
   `delete from spend_hour where organisation = $1 and hour >= $2::date::timestamp at time zone 'UTC'
      and hour < ($2::date + 1)::timestamp at time zone 'UTC'`,
+  `delete from spend_total where organisation = $1 and day = $2::date`,
   `delete from spend_local where organisation = $1 and day = $2::date`,
   `delete from spend_zone where organisation = $1 and day = $2::date`,
+  `${INTO_TOTALS}
+   select $1, $2::date, p.part, $2::date::timestamp at time zone 'UTC', l.currency, ${TOTALS}
+   from cost_day l, (values ('day'), ('dates')) as p(part)
+   where ${OF_TEAMS} and l.day = $2::date and (p.part = 'day' or l.shared_from <> ''
+     or l.dimension in (select i.id from dimension i where i.organisation = $1 and i.civil))
+   group by p.part, l.currency`,
 ];
 
 /**
@@ -113,6 +128,9 @@ with ${WAITING.trim()}, noted as (
 ), hours as (
   insert into spend_hour (organisation, hour, dimension, currency, ${NAMES})
   select $1, l.hour, l.dimension, l.currency, ${SUMS} from line l group by 2, 3, 4
+), totals as (
+  ${INTO_TOTALS}
+  select $1, $2::date, 'hour', l.hour, l.currency, ${TOTALS} from line l group by l.hour, l.currency
 ), local as (
   insert into spend_local (organisation, day, zone, team, local, dimension, currency, ${NAMES})
   select $1, $2::date, z.zone, l.team, (l.hour at time zone z.zone)::date, l.dimension, l.currency, ${SUMS}
@@ -172,6 +190,8 @@ export class SpendSumStore {
       `select organisation, array_agg(distinct day::text) as days
        from (
          select organisation, day from spend_stale
+         union all
+         select organisation, day from spend_day where has_totals is not true
          union all
          select d.organisation, d.day from (select distinct organisation, day from spend_day) d,
            lateral (${ZONES.replaceAll('$1', 'd.organisation')}) t
@@ -240,6 +260,23 @@ export async function summedIn(
     [organisation, zone, days],
   );
   return new Map(rows.flatMap(({ day, civil }) => (open.has(day) ? [] : [[day, civil] as const])));
+}
+
+/** Of some UTC days that have costs of any team: whether their totals are there. */
+export async function daysWithTotals(
+  db: Queryable,
+  organisation: string,
+  first: string,
+  last: string,
+): Promise<{ day: string; totals: boolean }[]> {
+  return db.query(
+    `select day::text as day, totals from (
+       select d::date as day, (select coalesce(s.has_totals, false) from spend_day s
+         where s.organisation = $1 and s.day = d::date limit 1) as totals
+       from generate_series($2::date::timestamp, $3::date::timestamp, interval '1 day') d
+     ) known where totals is not null`,
+    [organisation, first, last],
+  );
 }
 
 /** UTC days whose sums are not to be read; null: none are. */
