@@ -256,6 +256,24 @@ describe('a sum while others write', async () => {
     await expectExact();
   });
 
+  it('of all dimensions by hour is read, but not of days that the version before has summed', async () => {
+    await replaceStale();
+    await expectExact();
+    // A day that has its totals, with nothing in them.
+    await db.query(`delete from spend_total where day = '2026-10-14'`);
+    for (const zone of ['UTC', 'Europe/Berlin']) {
+      const answer = (): Promise<string[]> => daysOfOthers(bursar, zone);
+      expect(await answer()).not.toEqual(await withoutSums(bursar, answer));
+    }
+    // The version before puts rows of a day in the place of others, and leaves the totals as they are.
+    await db.query(`update spend_day set has_totals = null where day = '2026-10-14'`);
+    await expectExact();
+    expect((await stores.spendSums.stale(db)).map(({ days }) => days)).toEqual([['2026-10-14']]);
+    await replaceStale();
+    expect(await stores.spendSums.stale(db)).toEqual([]);
+    await expectExact();
+  });
+
   it('is not read where its zone has other rules since', async () => {
     await replaceStale();
     // As if Berlin had been an hour ahead in summer, as London is, when the days were summed.
