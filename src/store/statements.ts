@@ -48,9 +48,8 @@ export async function rowsOf<Row>(
   parameters: readonly unknown[],
   milliseconds: number,
 ): Promise<Row[]> {
-  const name = parameters.length > 0 && isKept(sql) ? await nameOf(client, sql) : null;
-  // The library's types leave `query_timeout` out.
-  const statement: QueryConfig & { readonly query_timeout: number } = {
+  const name = parameters.length > 0 && isKept(sql) ? await nameOf(client, sql, milliseconds) : null;
+  const statement: Limited = {
     text: sql,
     query_timeout: milliseconds,
     ...(parameters.length > 0 ? { values: [...parameters] } : {}),
@@ -59,6 +58,9 @@ export async function rowsOf<Row>(
   const result: unknown = await client.query(statement);
   return isOneResult(result) ? (result.rows as Row[]) : [];
 }
+
+/** The library's types leave it out. */
+type Limited = QueryConfig & { readonly query_timeout: number };
 
 /** Several statements give a list of results. */
 function isOneResult(result: unknown): result is { readonly rows: unknown[] } {
@@ -71,13 +73,14 @@ export const isFull = (client: PoolClient): boolean => (keptBy.get(client)?.char
 const isKept = (sql: string): boolean => sql.length <= LONGEST && !OPTIONAL_CONDITION.test(sql);
 
 /** PostgreSQL chooses between a kept plan and a new one (its documentation, "PREPARE", "Notes"). */
-async function nameOf(client: PoolClient, sql: string): Promise<string> {
+async function nameOf(client: PoolClient, sql: string, milliseconds: number): Promise<string> {
   const now = performance.now();
   const kept = keptBy.get(client) ?? { names: new Map<string, string>(), characters: 0, plannedSince: now };
   keptBy.set(client, kept);
   if (now - kept.plannedSince >= PLANS_MILLISECONDS) {
     kept.plannedSince = now;
-    await client.query('discard plans');
+    const forget: Limited = { text: 'discard plans', query_timeout: milliseconds };
+    await client.query(forget);
   }
   const known = kept.names.get(sql);
   if (known !== undefined) return known;

@@ -5,7 +5,7 @@
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import { Runner } from '../../src/pipeline/runner.js';
 import type { StageCall } from '../../src/pipeline/stage.js';
 import { Failure } from '../../src/core/errors.js';
@@ -186,6 +186,18 @@ describe('several that read of one moment, where connections break', async () =>
     });
     expect(await kindOf(asked)).toBe('unavailable');
     expect(performance.now() - since).toBeLessThan(1.5 * (QUICK.statement + QUICK.silence));
+    await db.close();
+  });
+
+  it('wait no longer for one that falls silent before its plans are forgotten', async () => {
+    const proxy = await tcpProxy(url);
+    const db = await Database.open(proxy.url, 1, QUICK);
+    await db.query('select $1::int', [1]);
+    proxy.cut('silence');
+    const since = Date.now();
+    const later = vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 6000);
+    expect(await kindOf(db.query('select $1::int', [2])).finally(() => later.mockRestore())).toBe('unavailable');
+    expect(Date.now() - since).toBeLessThan(1.5 * (QUICK.statement + QUICK.silence));
     await db.close();
   });
 
