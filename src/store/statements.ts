@@ -4,6 +4,7 @@
  *
  * Knows texts, not their meaning. Never keeps more than a bounded part of the server's memory, and no plan for long.
  */
+import { createHash } from 'node:crypto';
 import type { PoolClient, QueryConfig } from 'pg';
 
 /** Anything that runs a statement: the pool, or one transaction. */
@@ -72,7 +73,11 @@ export const isFull = (client: PoolClient): boolean => (keptBy.get(client)?.char
 
 const isKept = (sql: string): boolean => sql.length <= LONGEST && !OPTIONAL_CONDITION.test(sql);
 
-/** PostgreSQL chooses between a kept plan and a new one (its documentation, "PREPARE", "Notes"). */
+/**
+ * PostgreSQL chooses between a kept plan and a new one (its documentation, "PREPARE", "Notes"). A name stands for one
+ * text on every connection: a pooler that lends transactions is refused by a server, but not by a command, and there
+ * the name of another text would run that text.
+ */
 async function nameOf(client: PoolClient, sql: string, milliseconds: number): Promise<string> {
   const now = performance.now();
   const kept = keptBy.get(client) ?? { names: new Map<string, string>(), characters: 0, plannedSince: now };
@@ -84,7 +89,7 @@ async function nameOf(client: PoolClient, sql: string, milliseconds: number): Pr
   }
   const known = kept.names.get(sql);
   if (known !== undefined) return known;
-  const name = `bursar-${kept.names.size}`;
+  const name = `bursar-${createHash('sha256').update(sql).digest('base64url')}`;
   kept.names.set(sql, name);
   kept.characters += sql.length;
   return name;

@@ -28,6 +28,21 @@ it('plans one with conditions that may fall away for each of its values', async 
   expect(await kept()).not.toContain(text);
 });
 
+it('gives a text the same name on each connection, whichever came first there', async () => {
+  const texts = ['select $1::int + 11 as sum', 'select $1::int + 22 as sum'];
+  const names = async (order: readonly string[]): Promise<unknown> => {
+    const other = await Database.open(url, 1);
+    for (const text of order) await other.query(text, [1]);
+    const rows = await other.query(
+      `select name, statement from pg_prepared_statements where statement like '%as sum' order by statement`,
+    );
+    await other.close();
+    return rows;
+  };
+  expect(await names(texts)).toEqual(await names(texts.toReversed()));
+  expect(await names(texts)).toHaveLength(2);
+});
+
 it('keeps no long one', async () => {
   const text = `select $1::int as long -- ${'x'.repeat(3000)}`;
   expect(await db.query(text, [1])).toEqual([{ long: 1 }]);
