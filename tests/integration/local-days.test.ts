@@ -14,7 +14,8 @@ import { BASES, parseSpendQuery, type Basis } from '../../src/core/cost/spend-qu
 import { GPU_PARTS, type UsageRecord } from '../../src/core/usage.js';
 import { daySource, type DayUnit } from '../../src/store/cost/local-days.js';
 import { spendByDay } from '../../src/store/cost/overview.js';
-import { ASKED, LINES, setAsideSums } from '../../src/store/cost/spend-sums.js';
+import { ASKED, LINES, setAsideSums, unbilledSums } from '../../src/store/cost/spend-sums.js';
+import type { Queryable } from '../../src/store/database.js';
 import { SumSchedule } from '../../src/pipeline/sum.js';
 import { Chance } from '../simulation/chance.js';
 import { instancePrice, testBursar, type TestBursar } from '../support/bursar.js';
@@ -406,6 +407,37 @@ describe(`sums by the days of a zone (BURSAR_PROPERTY_SEED=${seed})`, async () =
       );
     }
     expect(amounts).toBeGreaterThan(0);
+  });
+});
+
+describe('what only adds up over a range', async () => {
+  const bursar = await testBursar({ now: NOW });
+
+  it('is read by days, but for the hours at the ends of the range', async () => {
+    await bursar.setPrices([instancePrice('10', { minimumSeconds: 0 })]);
+    const days = { start: FIRST, end: FIRST + 20 * DAY };
+    await bursar.take([metered('m', days), metered('n', { ...days, namespace: 'red' })]);
+    await bursar.runner.drain();
+    await sumBeforehand(bursar);
+    const hours: unknown[] = [];
+    const db: Queryable = {
+      query(sql, parameters = []) {
+        hours.push(...parameters.flat().filter((one) => String(one).endsWith(':00Z')));
+        return bursar.db.query(sql, parameters);
+      },
+    };
+    const asked = { ...EVERYTHING, from: dayText(1), to: dayText(20), groupBy: [] };
+    // The last hours of Los Angeles are not metered any more; in Berlin an hour comes twice.
+    for (const [zone, most] of [
+      ['Asia/Shanghai', 19 * 24],
+      ['America/Los_Angeles', 19 * 24 - 7],
+      ['Europe/Berlin', 19 * 24 + 1],
+    ] as const) {
+      const said = await unbilledSums(db, 'default', { ...asked, zone, basis: 'billed' });
+      expect(said.map(({ cost }) => Number(cost))).toEqual([2 * 10 * most]);
+    }
+    expect(new Set(hours).size).toBeGreaterThan(0);
+    expect(new Set(hours).size).toBeLessThan(40);
   });
 });
 

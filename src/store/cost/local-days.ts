@@ -229,7 +229,7 @@ export async function totalsByDay(
   const rest = new Set([...[...open].filter((day) => day >= first && day <= last), ...without]);
   if (rest.size === 0)
     return { days, others: { table: '(select * from cost_day where false)', params: paramsOf(organisation, asked) } };
-  const others = await allTeamsByDay(db, organisation, asked, basis, rest);
+  const others = await allTeamsByDay(db, organisation, asked, basis, 'day', rest);
   return others === null ? null : { days, others };
 }
 
@@ -238,6 +238,7 @@ export async function totalsByDay(
  * name, or nothing is summed beforehand. On `accrued` a sum of lines with and without a billed amount would hide those
  * without.
  *
+ * @param unit null: only what the days of the range add up to matters, and only hours at its ends are read
  * @param only what is on these UTC days; null: on all
  */
 export async function allTeamsByDay(
@@ -245,12 +246,13 @@ export async function allTeamsByDay(
   organisation: string,
   asked: DaysAsked,
   basis: Basis,
+  unit: 'day' | null = 'day',
   only: ReadonlySet<string> | null = null,
 ): Promise<DaySource | null> {
   if (asked.teams !== null || basis === 'accrued') return null;
   const stale = await staleDays(db, organisation);
   if (stale === null) return null;
-  const all = hoursWithin(only, await movedHours(db, organisation, asked, basis, 'day', stale));
+  const all = hoursWithin(only, await movedHours(db, organisation, asked, basis, unit, stale));
   const waiting = all.hours.length === 0 ? [] : await waitingDays(db, organisation);
   const open = new Set([...stale, ...waiting]);
   const moved = await withLines(db, organisation, all, open);

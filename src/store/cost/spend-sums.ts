@@ -273,7 +273,7 @@ export const dimensionSums = (
 
 /** Of actual costs, for what only adds up, whatever the team and the day. */
 async function smallestSource(db: Queryable, organisation: string, asked: DaysAsked): Promise<DaySource> {
-  const beforehand = await allTeamsByDay(db, organisation, asked, 'actual');
+  const beforehand = await allTeamsByDay(db, organisation, asked, 'actual', null);
   return beforehand === null || beforehand.isAhead === true
     ? daySource(db, organisation, asked, 'actual', null)
     : beforehand;
