@@ -410,6 +410,30 @@ describe(`sums by the days of a zone (BURSAR_PROPERTY_SEED=${seed})`, async () =
   });
 });
 
+describe('a refund that begins before the bill', async () => {
+  const bursar = await testBursar({ now: NOW, settlingDays: 10 });
+
+  it('is on the days of the zone what its hours are', async () => {
+    const november = Date.UTC(2026, 10, 1);
+    const period = { periodStart: november, periodEnd: Date.UTC(2026, 11, 1) };
+    const refund = (id: string, start: number, end: number) =>
+      billed(id, '-7', { start: november + start * HOUR, end: november + end * HOUR, gpuParts: 8 * GPU_PARTS }, period);
+    await bursar.setPrices([instancePrice('10', { minimumSeconds: 0 })]);
+    await bursar.take([metered('m', { start: november, end: november + 12 * HOUR })], { source: 'meter' });
+    // Each touches four days of UTC. What is metered stands for the second one; in Shanghai both begin on one day.
+    const lines = [refund('before', -76, -4), refund('into', -67, 5)];
+    const use = { start: november + HOUR, end: november + 2 * HOUR };
+    await bursar.take([...lines, billed('use', '50', use, period)], { source: 'bill' });
+    await bursar.runner.drain();
+    const asked = { ...EVERYTHING, zone: 'Asia/Shanghai', from: '2026-10-20', to: '2026-11-10' };
+    const wanted = await expected(bursar, { ...asked, unit: null });
+    expect(await own(bursar, { ...asked, unit: null })).toEqual(wanted);
+    await sumBeforehand(bursar);
+    for (const unit of ['day', 'month', null] as const)
+      expect(await own(bursar, { ...asked, unit })).toEqual(await expected(bursar, { ...asked, unit }));
+  });
+});
+
 describe('what only adds up over a range', async () => {
   const bursar = await testBursar({ now: NOW });
 

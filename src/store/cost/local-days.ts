@@ -458,13 +458,21 @@ const ENDS = `
       array[false, true]) as d(day, before, is_local)
   where isfinite(t) and day = before`;
 
-/** The days that bills tell of which are not final, and have lines of hours. */
+const IS_OPEN = `v.organisation = $1 and v.scope is not null and not v.closed
+    and exists (select 1 from dimension i where i.organisation = $1 and i.kind = 'billed' and not i.civil)`;
+
+/**
+ * The days that bills tell of which are not final, and have lines of hours. A line that refunds something may begin
+ * before those, and end on one of them.
+ */
 const OPEN_BILLS_DAYS = `
   select d::date as day from delivery v, generate_series(
     greatest((least(v.period_start, lower(v.reach)) at time zone 'UTC')::date - 1, $5::date)::timestamp,
     least((greatest(v.period_end, upper(v.reach)) at time zone 'UTC')::date + 1, $6::date)::timestamp, interval '1 day') d
-  where v.organisation = $1 and v.scope is not null and not v.closed
-    and exists (select 1 from dimension i where i.organisation = $1 and i.kind = 'billed' and not i.civil)`;
+  where ${IS_OPEN}
+  union
+  select begins + beside from delivery v, unnest(v.long_days) begins, generate_series(-1, 1) beside
+  where begins between $5::date and $6::date and ${IS_OPEN}`;
 
 /** All of them. */
 const OF_OPEN_BILLS = `select o.day, is_local from (${OPEN_BILLS_DAYS}) o, unnest(array[false, true]) as is_local`;
