@@ -176,30 +176,38 @@ async function sumsOfSpans(
   const fx = await stores.prices.fx(stores.db, organisation);
   return inSnapshots(stores.db, 3, async (readers) => {
     // Where amounts may have to be converted, each group's days are read; otherwise days say what is set aside too.
-    const isAsIs = currency === null;
     const groupsOf: GroupsOf = (reader, part, keys) =>
-      stores.spend.groups(organisation, { ...question, ...part, groupBy: keys }, fx, readers[reader], !isAsIs);
+      stores.spend.groups(
+        organisation,
+        { ...question, ...part, groupBy: keys },
+        fx,
+        readers[reader],
+        currency !== null,
+      );
+    const sums = [groupsOf(0, span, groupBy), before === null ? null : groupsOf(1, before, groupBy)] as const;
+    if (currency !== null) {
+      const [now, old] = await Promise.all(sums);
+      if (now.isConverted || old?.isConverted === true)
+        return { now, old, daily: await convertedDays(groupsOf, key, span, before) };
+    }
     const days = { ...question, from: before?.from ?? span.from, to: span.to };
-    const [now, old, totals] = await Promise.all([
-      groupsOf(0, span, groupBy),
-      before === null ? null : groupsOf(1, before, groupBy),
-      key === 'team' && isAsIs ? stores.spend.dayTotals(organisation, days, readers[2]) : null,
-    ]);
-    if (now.isConverted || old?.isConverted === true)
-      return { now, old, daily: await convertedDays(groupsOf, key, span, before) };
-    const groups = largestOf(namedSums(now, 0), MOST_SERIES);
-    const asked = { ...days, key, since: span.from, groups, named: now.named };
-    const daily = await stores.spend.days(organisation, asked, readers[0], totals);
+    const totals = key === 'team' ? stores.spend.dayTotals(organisation, days, readers[2]) : null;
+    const daysOf = async (now: SpendGroups) => {
+      const groups = largestOf(namedSums(now, 0), MOST_SERIES);
+      const asked = { ...days, key, since: span.from, groups, named: now.named };
+      return { groups, ...(await stores.spend.days(organisation, asked, readers[0], totals)) };
+    };
+    const [now, old, daily] = await Promise.all([...sums, sums[0].then(daysOf), totals]);
     const [ofNow, ofBefore] = [true, false].map((is) => {
       const isOf = ({ day }: { readonly day: string }): boolean => day >= span.from === is;
       return { sums: daily.sums.filter(isOf).map(withFigure), setAside: addedUp(daily.setAside.filter(isOf)) };
     });
     const withAside = (part: SpendGroups, setAside: Lacking['setAside'] = []): SpendGroups =>
-      isAsIs ? { ...part, lacking: { ...part.lacking, setAside } } : part;
+      currency === null ? { ...part, lacking: { ...part.lacking, setAside } } : part;
     return {
       now: withAside(now, ofNow?.setAside),
       old: old === null ? null : withAside(old, ofBefore?.setAside),
-      daily: { groups, now: ofNow?.sums ?? [], before: ofBefore?.sums ?? [] },
+      daily: { groups: daily.groups, now: ofNow?.sums ?? [], before: ofBefore?.sums ?? [] },
     };
   });
 }

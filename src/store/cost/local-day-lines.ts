@@ -6,6 +6,7 @@
  * the hours that are read.
  */
 import type { Basis } from '../../core/cost/spend-query.js';
+import { parseDay } from '../../core/time.js';
 import { CURRENCY, WAITING } from './sums.js';
 
 /** Figures that may be unknown, which is not zero. */
@@ -35,9 +36,16 @@ export interface Weeks {
 }
 
 const eachOf = (columns: Columns, text: (column: Column) => string): string => columns.map(text).join(', ');
-const valuesOf = (columns: Columns, table: string): string => eachOf(columns, (column) => `${table}.${column}`);
+/**
+ * Of one type wherever they come from: only then are the parts of a union planned each by itself, with the question's
+ * conditions in it (PostgreSQL, prepjointree.c, is_simple_union_all).
+ */
+const typeOf = (column: Column): string =>
+  ['records', 'unpriced_lines', 'stated_lines'].includes(column) ? '::bigint' : '';
+const valuesOf = (columns: Columns, table: string): string =>
+  eachOf(columns, (column) => `${table}.${column}${typeOf(column)} as ${column}`);
 const sumsOf = (columns: Columns, table: string): string =>
-  eachOf(columns, (column) => `sum(${table}.${column}) as ${column}`);
+  eachOf(columns, (column) => `sum(${table}.${column})${typeOf(column)} as ${column}`);
 const inCurrency = (table: string): string => `coalesce(${table}.currency, t.currency, 'USD')`;
 
 const askedOf = (table: string): string => `${table}.organisation = $1
@@ -45,7 +53,10 @@ const askedOf = (table: string): string => `${table}.organisation = $1
       and ($5::bigint[] is null or ${table}.dimension = any($5::bigint[]))`;
 const OF_HOURS = `l.dimension not in (select i.id from dimension i where i.organisation = $1 and i.civil)`;
 
-/** Where days, their moved hours, and other hours of theirs are read. */
+/**
+ * Where days, their moved hours, and other hours of theirs are read. The hours are named there once: a planner that finds
+ * a condition twice expects few rows, and looks up the team of each.
+ */
 interface Source {
   readonly days: string;
   readonly moved: string;
@@ -58,7 +69,7 @@ interface Source {
 
 export const ONE_BY_ONE: Omit<Source, 'waits'> = {
   days: 'cost_day',
-  moved: 'hour_line',
+  moved: '(select * from hour_line where hour = any($8::timestamptz[]))',
   hours: 'hour_line',
   computed: '$7::date[]',
 };
@@ -72,7 +83,7 @@ export const summedDays = (columns: Columns, open: string, team = ALL_TEAMS): st
   select ${keysOf(ALL_TEAMS, 'day')}, shared_from, ${columns.join(', ')} from spend_day
   where organisation = $1 and ${isIn('day')} and day <> all(${open})
   union all
-  select ${keysOf(team, 'day')}, shared_from, ${eachOf(columns, (column) => `sum(${column})`)} from cost_day
+  select ${keysOf(team, 'day')}, shared_from, ${sumsOf(columns, 'cost_day')} from cost_day
   where organisation = $1 and ${isIn('day')} and day = any(${open}) and team not like 'shared:%'
   group by organisation, 2, day, shared_from, dimension, currency`;
 
@@ -90,17 +101,17 @@ export function summedBeforehand(
   late: { readonly moved: string; readonly others: string } | null,
   waits: boolean,
 ): Omit<Source, 'computed' | 'waits'> {
-  const ofAll = `select ${keysOf(ALL_TEAMS, 'hour')}, ${columns.join(', ')} from spend_hour where organisation = $1
-    and (hour at time zone 'UTC')::date <> all(${open})`;
+  const ofAll = `select ${keysOf(ALL_TEAMS, 'hour')}, ${valuesOf(columns, 'spend_hour')} from spend_hour
+    where organisation = $1 and (hour at time zone 'UTC')::date <> all(${open})`;
   const ofLate = (hours: string): string => `
-    select ${keysOf('team', 'hour')}, ${columns.join(', ')} from hour_line_of_all
+    select ${keysOf('team', 'hour')}, ${valuesOf(columns, 'l')} from hour_line_of_all l
     where organisation = $1 and hour = any(${hours})`;
-  const withLate = (hours: string | undefined): string =>
-    hours === undefined ? `(${ofAll})` : `(${ofAll} union all ${ofLate(hours)})`;
+  const withLate = (known: string, hours: string | undefined): string =>
+    hours === undefined ? `(${known})` : `(${known} union all ${ofLate(hours)})`;
   return {
     days: `(${summedDays(columns, open, waits ? WAITING_TEAM : ALL_TEAMS)})`,
-    moved: withLate(late?.moved),
-    hours: withLate(late?.others),
+    moved: withLate(`${ofAll} and hour = any($8::timestamptz[])`, late?.moved),
+    hours: withLate(ofAll, late?.others),
   };
 }
 
@@ -117,21 +128,28 @@ export interface Part {
 /** Adds a list to the parameters of a statement. @returns its name there */
 export type ListIn = (values: Iterable<string>, type?: string) => string;
 
-/**
- * Days that are summed by the parts that the zone `$6` divides them into. Parts are looked up by hash (what `is true` is
- * no join): a planner without statistics compares each row with each part.
- */
+/** A day and a local day beside it as one number: of three for each day. */
+const numberOf = ({ day, local }: Part): number => {
+  const [days = 0, locals = 0] = [day, local].map((one) => parseDay(one) ?? 0);
+  return days * 3 + locals - days;
+};
+const NUMBER = `(p.day - date '1970-01-01') * 3 + (p.local - p.day)`;
+
+/** Days that are summed by the parts that the zone `$6` divides them into. */
 export function dividedLines(columns: Columns, parts: readonly Part[], list: ListIn): string[] {
   if (parts.length === 0) return [];
-  const pairs = (some: readonly Part[]): string =>
-    `((p.day, p.local) in (select * from unnest(${list(some.map(({ day }) => day))}, ${list(some.map(({ local }) => local))}))) is true`;
+  const isOneOf = (some: readonly Part[]): string =>
+    `${NUMBER} = any(${list(
+      some.map((part) => String(numberOf(part))),
+      'int',
+    )})`;
   const moved = parts.filter(({ day, target }) => target !== day);
-  const target = moved.length === 0 ? 'p.day' : `case when ${pairs(moved)} then p.local else p.day end`;
+  const target = moved.length === 0 ? 'p.day' : `case when ${isOneOf(moved)} then p.local else p.day end`;
   return [
     `
   select p.team, ${target} as day, p.dimension, p.currency, '' as shared_from, ${valuesOf(columns, 'p')}
   from spend_local p
-  where ${askedOf('p')} and p.zone = $6 and p.day = any(${list(new Set(parts.map(({ day }) => day)))}) and ${pairs(parts)}`,
+  where ${askedOf('p')} and p.zone = $6 and p.day = any(${list(new Set(parts.map(({ day }) => day)))}) and ${isOneOf(parts)}`,
   ];
 }
 
@@ -184,7 +202,7 @@ const movedHoursOf = (columns: Columns, { moved }: Source): string => `
     select l.team, (l.hour at time zone 'UTC')::date as day, (l.hour at time zone $6)::date as local, l.dimension,
       l.currency, ${sumsOf(columns, 'l')}
     from ${moved} l
-    where ${askedOf('l')} and l.hour = any($8::timestamptz[]) and ${OF_HOURS}
+    where ${askedOf('l')} and ${OF_HOURS}
     group by 1, 2, 3, 4, 5
   ), moved as materialized (
     select h.team, h.day, h.local, h.dimension, ${inCurrency('h')} as currency, ${sumsOf(columns, 'h')}

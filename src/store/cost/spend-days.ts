@@ -38,16 +38,17 @@ export interface Daily<One> {
 type TotalsQuery = Omit<SumsQuery, 'groupBy' | 'notIn'>;
 type DaysQuery = TotalsQuery & NamedGroups;
 
-/** @param totals of the same time and moment, if somebody has read them already; of teams only */
+/** @param totals of the same time and moment, if somebody else reads them; of teams only */
 export async function daySums(
   db: Queryable,
   organisation: string,
   query: DaysQuery,
-  totals: Daily<DaySum> | null,
+  totals: Promise<Daily<DaySum>> | null,
 ): Promise<Daily<DayGroup>> {
   if (query.key !== 'team') return daySumsByName(db, organisation, query);
-  const { sums, setAside } = totals ?? (await dayTotals(db, organisation, query));
-  return { sums: await daySumsOfTeams(db, organisation, query, sums), setAside };
+  const named = await namedTeams(db, organisation, query);
+  const { sums, setAside } = await (totals ?? dayTotals(db, organisation, query));
+  return { sums: await daySumsOfTeams(db, organisation, query, sums, named), setAside };
 }
 
 /** The sums of each day of all teams that are asked for. */
@@ -122,13 +123,8 @@ async function daySumsOfTeams(
   organisation: string,
   query: DaysQuery,
   all: readonly DaySum[],
+  named: readonly DaySum[],
 ): Promise<DayGroup[]> {
-  const { groups, since, teams } = query;
-  const names = groups.flatMap(({ name }) => (name === null || teams?.includes(name) === false ? [] : [name]));
-  const own = await sumsOfLines(db, organisation, { ...query, teams: names, from: since }, 'c.team');
-  const named = own.filter(({ team, currency }) =>
-    groups.some((group) => group.name === team && group.currency === currency),
-  );
   const left = all.map((sum) => leftOf(sum, named));
   const unclear = left.flatMap(({ day, cost, lines }) => (lines === null && isNothing(cost) ? [day] : [])).sort();
   const others = left.filter(({ day }) => !unclear.includes(day));
@@ -147,6 +143,13 @@ async function daySumsOfTeams(
       lines === 0 ? [] : [{ day, name: null, currency, cost: known === 0 ? null : cost }],
     ),
   ];
+}
+
+async function namedTeams(db: Queryable, organisation: string, query: DaysQuery): Promise<DaySum[]> {
+  const { groups, since, teams } = query;
+  const names = groups.flatMap(({ name }) => (name === null || teams?.includes(name) === false ? [] : [name]));
+  const own = await sumsOfLines(db, organisation, { ...query, teams: names, from: since }, 'c.team');
+  return own.filter(({ team, currency }) => groups.some((group) => group.name === team && group.currency === currency));
 }
 
 /** Each day in each currency, and by another column if one is named. */

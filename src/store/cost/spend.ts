@@ -217,7 +217,7 @@ export class SpendStore {
     organisation: string,
     question: DaysQuestion,
     db: Queryable = this.db,
-    totals: Daily<DaySum> | null = null,
+    totals: Promise<Daily<DaySum>> | null = null,
   ): Promise<Daily<DayGroup>> {
     return inSnapshot(db, async (snapshot) =>
       daySums(snapshot, organisation, await withDimensions(snapshot, organisation, question), totals),
