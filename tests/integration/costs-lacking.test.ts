@@ -3,6 +3,7 @@
  * counted by hand.
  */
 import { describe, expect, it } from 'vitest';
+import { costBreakdown } from '../../src/application/cost/breakdown.js';
 import { parseDecimal } from '../../src/core/decimal.js';
 import { parseSpendQuery } from '../../src/core/cost/spend-query.js';
 import { caveatsOf } from '../../src/store/usage/doubts.js';
@@ -46,6 +47,35 @@ describe('a sum', async () => {
     ]);
     const { lacking } = await bursar.spend({});
     expect(lacking).toEqual({ unstated: [], unbilled: [], setAside: [], unconverted: [], unpriced: [] });
+  });
+});
+
+describe('what is set aside of the time before', async () => {
+  const bursar = await testBursar({ now: NOVEMBER + 9 * 24 * HOUR, settlingDays: 90 });
+
+  it('is that of the days a month so far is compared with, and not of the rest of that month', async () => {
+    const hours = (day: number): { start: number; end: number } => {
+      const start = OCTOBER + day * 24 * HOUR;
+      return { start, end: start + HOUR };
+    };
+    await bursar.setPrices([instancePrice('10.00', { minimumSeconds: 0 })]);
+    await bursar.take(
+      [4, 25, 39].map((day) => metered(`m${day}`, hours(day))),
+      { source: 'meter' },
+    );
+    await bursar.take([billed('early', '50.00', hours(4)), billed('late', '7.00', hours(25))], { source: 'bill' });
+    await bursar.runner.drain();
+    for (const groupBy of ['team', 'sku']) {
+      const { now, before } = await costBreakdown(bursar.stores, 'default', parseSpendQuery({ groupBy }), {
+        compares: true,
+        limit: 5,
+        last: 'month',
+        now: bursar.clock.at,
+        about: async () => ({ warnings: [] }),
+      });
+      expect([before?.from, before?.to, now.from]).toEqual(['2026-10-01', '2026-10-11', '2026-11-01']);
+      expect([before?.lacking.setAside, now.lacking.setAside]).toEqual([[{ currency: 'USD', cost: '50.00' }], []]);
+    }
   });
 });
 

@@ -198,8 +198,9 @@ async function sumsOfSpans(
       return { groups, ...(await stores.spend.days(organisation, asked, readers[0], totals)) };
     };
     const [now, old, daily] = await Promise.all([...sums, sums[0].then(daysOf), totals]);
-    const [ofNow, ofBefore] = [true, false].map((is) => {
-      const isOf = ({ day }: { readonly day: string }): boolean => day >= span.from === is;
+    // The days of a month so far are compared with as many of the month before: those in between are of neither.
+    const [ofNow, ofBefore] = [span, before].map((part) => {
+      const isOf = ({ day }: { readonly day: string }): boolean => part !== null && day >= part.from && day < part.to;
       return { sums: daily.sums.filter(isOf).map(withFigure), setAside: addedUp(daily.setAside.filter(isOf)) };
     });
     const withAside = (part: SpendGroups, setAside: Lacking['setAside'] = []): SpendGroups =>
