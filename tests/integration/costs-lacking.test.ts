@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { costBreakdown } from '../../src/application/cost/breakdown.js';
 import { parseDecimal } from '../../src/core/decimal.js';
 import { parseSpendQuery } from '../../src/core/cost/spend-query.js';
+import { SumSchedule } from '../../src/pipeline/sum.js';
 import { caveatsOf } from '../../src/store/usage/doubts.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
 import { billed, HOUR, metered } from '../support/records.js';
@@ -76,6 +77,45 @@ describe('what is set aside of the time before', async () => {
       expect([before?.from, before?.to, now.from]).toEqual(['2026-10-01', '2026-10-11', '2026-11-01']);
       expect([before?.lacking.setAside, now.lacking.setAside]).toEqual([[{ currency: 'USD', cost: '50.00' }], []]);
     }
+  });
+});
+
+describe('what has no price and no quantity', async () => {
+  const bursar = await testBursar({ now: NOVEMBER });
+
+  it('is listed by days of UTC, however the days of a zone are read', async () => {
+    const zone = 'Europe/Berlin';
+    const team = { id: 'here', name: 'here', parent: null, zone, currency: 'USD', assignedBy: null };
+    await bursar.db.transaction((tx) => bursar.stores.organisations.saveTeam(tx, 'default', team));
+    // One day of Berlin, and two of UTC.
+    await bursar.take([
+      metered('some', { sku: 'new', gpuParts: null, start: OCTOBER - HOUR, end: OCTOBER }),
+      metered('eight', { sku: 'new', start: OCTOBER + HOUR, end: OCTOBER + 2 * HOUR }),
+    ]);
+    await bursar.runner.drain();
+    const some = {
+      provider: 'AWS',
+      sku: 'new',
+      component: 'gpu',
+      reason: 'quantity-unknown',
+      quantity: null,
+      hours: 1,
+    };
+    const expectListed = async (): Promise<void> => {
+      for (const groupBy of ['team', 'day', 'month']) {
+        const { lacking, unpricedQuantity } = await bursar.spend({
+          groupBy,
+          zone,
+          from: '2026-10-01',
+          to: '2026-10-02',
+        });
+        expect([groupBy, unpricedQuantity, lacking.unpriced]).toEqual([groupBy, '8.000000', [some]]);
+      }
+    };
+    await expectListed();
+    await new SumSchedule(bursar.stores).enqueueDue();
+    await bursar.runner.drain();
+    await expectListed();
   });
 });
 

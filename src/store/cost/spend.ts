@@ -25,6 +25,7 @@ import {
   wholeOf,
   type Figure,
   type Sum,
+  type Sums,
   type SumsQuery,
 } from './spend-sums.js';
 import { unpricedUsage } from './unpriced.js';
@@ -164,7 +165,7 @@ export class SpendStore {
         .sort(byCurrency),
       unbilled: BILLS.has(basis) ? await unbilledSums(db, organisation, query) : [],
       setAside: basis === 'actual' && asksAside ? await setAsideSums(db, organisation, query) : [],
-      unpriced: read.hasUnpricedOthers && !BILLS.has(basis) ? await unpricedUsage(db, organisation, query) : [],
+      unpriced: mayLackOthers(read, query) ? await unpricedUsage(db, organisation, query) : [],
     };
     if (wanted === null) {
       const totals = [...read.totals].map(([currency, cost]) => ({ currency, cost: textOf(cost) })).sort(byCurrency);
@@ -234,6 +235,13 @@ export class SpendStore {
 
 /** The bases whose amounts only bills state. */
 const BILLS: ReadonlySet<Basis> = new Set(['billed', 'effective', 'list']);
+
+/**
+ * Whether `unpricedUsage` may list anything. It goes by days of UTC: on a day of a zone, GPU time without a price may be
+ * on the line of what is without it on its own day, or on another one, by how that day is read.
+ */
+const mayLackOthers = ({ hasUnpricedOthers, unpriced }: Sums, { basis, zone }: SumsQuery): boolean =>
+  !BILLS.has(basis) && (hasUnpricedOthers || (zone !== 'UTC' && unpriced > 0n));
 
 const byCurrency = (a: CurrencyCost, b: CurrencyCost): number => (a.currency < b.currency ? -1 : 1);
 
